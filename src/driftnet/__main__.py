@@ -1,0 +1,6 @@
+"""python -m driftnet."""
+
+from driftnet.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Models in closed loop, beside baselines."""

@@ -1,0 +1,40 @@
+"""Several runs and the baselines of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from driftnet import registry
+from driftnet.configs import Evaluation
+from driftnet.data.trajectories import Trajectories
+from driftnet.errors import DriftnetError
+from driftnet.evaluate.run import baseline, evaluate, trained_run
+
+
+def evaluate_runs(
+    runs: Sequence[Path], config: Evaluation, baselines: Sequence[str], data: Path | None, device: str, overwrite: bool
+) -> str:
+    """Measure every run, and once per data file every baseline, kept at <task>/<baseline> beside the models."""
+    said, measured = [], set()
+    for run in runs:
+        subject = trained_run(run, device)
+        test = _test_split(run, data)
+        for name in baselines:
+            folder = run.resolve().parent.parent / name
+            if (folder, test.stored.path) not in measured:
+                measured.add((folder, test.stored.path))
+                said.append(evaluate(baseline(name, folder, test), test, config, device, overwrite))
+        said.append(evaluate(subject, test, config, device, overwrite))
+    return "\n".join(said)
+
+
+def _test_split(run: Path, data: Path | None) -> Trajectories:
+    try:
+        recipe = yaml.safe_load((run / "config.yaml").read_text())
+        task, path = registry.task(recipe["task"]), data or Path(recipe["data"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise DriftnetError(f"could not read {run / 'config.yaml'}: {error}") from error
+    return Trajectories(path, task, "test")

@@ -1,0 +1,112 @@
+"""What is there: tasks, models, metrics, a run, a data file; torch-free."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from driftnet import registry
+from driftnet.errors import DriftnetError, unknown
+from driftnet.files import read_json
+from driftnet.tasks.base import Task
+
+
+def describe(names: list[str]) -> str:
+    """The answer to `driftnet info TOPIC [NAME]`."""
+    topic, *rest = names or ["topics"]
+    if topic not in TOPICS:
+        raise unknown("topic", topic, TOPICS)
+    return TOPICS[topic](rest)
+
+
+def topics(_: list[str]) -> str:
+    """What can be asked."""
+    return "\n".join(f"driftnet info {name:10} {answer.__doc__}" for name, answer in TOPICS.items() if name != "topics")
+
+
+def tasks(names: list[str]) -> str:
+    """The tasks; with a name, all of one."""
+    if names:
+        return _task(registry.task(names[0]))
+    return "\n".join(f"{name:22} {registry.task(name).equation}" for name in registry.TASKS)
+
+
+def _task(task: Task) -> str:
+    split, source = task.split, task.source
+    quantities = ", ".join(f"{q.name} ({', '.join(q.components)})" for q in task.quantities)
+    return "\n".join(
+        (
+            f"{task.name}: {task.equation}",
+            f"quantities   {quantities}",
+            f"boundary     {task.boundary}",
+            f"grid         {task.resolution} x {task.resolution}, {task.snapshots} snapshots to t = {task.duration:g}",
+            f"T*           snapshot {task.final_snapshot}",
+            f"split        {split.train} training, {split.validation} validation, {split.test} test trajectories",
+            f"published    {source.file}, variable '{source.variable}'",
+            f"statistics   mean {task.normalization.mean}, standard deviation {task.normalization.std} (published loader)",
+            f"simulation   {source.simulation}",
+            f"confidence   {source.confidence}, that the simulation is the one behind the published file",
+        )
+    )
+
+
+def models(names: list[str]) -> str:
+    """The model presets; with a name, the settings of one."""
+    if names:
+        from driftnet.configs import to_dict
+
+        config = registry.model(names[0])
+        return json.dumps({type(config).__name__: to_dict(config)}, indent=2)
+    return "\n".join(f"{name:22} {type(registry.model(name)).__doc__.splitlines()[0]}" for name in registry.MODELS)
+
+
+def metrics(_: list[str]) -> str:
+    """The metrics that an evaluation measures."""
+    return "\n".join(registry.METRICS)
+
+
+def baselines(_: list[str]) -> str:
+    """The rows that stand beside trained models."""
+    return "\n".join(registry.BASELINES)
+
+
+def run(names: list[str]) -> str:
+    """What a run folder holds and where it came from."""
+    folder = _path("run", names)
+    if not (folder / "config.yaml").is_file():
+        raise DriftnetError(f"{folder} is not a run folder: it has no config.yaml")
+    said = [(folder / "config.yaml").read_text().rstrip()]
+    finished = (folder / "provenance.json").is_file()
+    said.append(json.dumps(read_json(folder / "provenance.json"), indent=2) if finished else "not finished")
+    return "\n".join(said)
+
+
+def data(names: list[str]) -> str:
+    """The header of a data file."""
+    import h5py
+
+    path = _path("data file", names)
+    try:
+        with h5py.File(path, "r") as file:
+            variables = [f"{name:12} {item.shape} {item.dtype}" for name, item in file.items()]
+            return "\n".join((*variables, *(f"{key}: {value}" for key, value in file.attrs.items())))
+    except (OSError, AttributeError) as error:
+        raise DriftnetError(f"could not read {path}: {error}") from error
+
+
+def _path(kind: str, names: list[str]) -> Path:
+    if not names:
+        raise DriftnetError(f"which {kind}? Give its path")
+    return Path(names[0])
+
+
+TOPICS: dict[str, Callable[[list[str]], str]] = {
+    "topics": topics,
+    "tasks": tasks,
+    "models": models,
+    "metrics": metrics,
+    "baselines": baselines,
+    "run": run,
+    "data": data,
+}

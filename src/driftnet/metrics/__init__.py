@@ -1,0 +1,1 @@
+"""Errors and statistics of fields: pure functions."""

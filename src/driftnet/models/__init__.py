@@ -1,0 +1,1 @@
+"""Operators: one state in, the next state out."""

@@ -1,0 +1,1 @@
+"""Maps of (b c h w) onto itself, at any height and width."""

@@ -1,0 +1,13 @@
+"""The convolution-only mixer."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from driftnet.configs import ConvolutionMixer
+from driftnet.models.convolution import depthwise
+
+
+def build(config: ConvolutionMixer, channels: int, padding: str) -> nn.Module:
+    """A depth-wise convolution."""
+    return depthwise(channels, config.kernel, padding)

@@ -1,0 +1,42 @@
+"""Layer norms over the channels of (b h w c), plain and conditioned on the lead time."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+EPSILON = 1e-5
+
+
+class PlainNorm(nn.LayerNorm):
+    """A layer norm that takes no notice of the lead time."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels, eps=EPSILON)
+
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
+        """Normalised features."""
+        return super().forward(x)
+
+
+class LeadTimeNorm(nn.Module):
+    """Scale and shift are affine functions of the lead time, as in Poseidon and the authors' code."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.channels = channels
+        self.weight = nn.Linear(1, channels)
+        self.bias = nn.Linear(1, channels)
+
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
+        """Normalised features, scaled and shifted for every sample's lead time."""
+        lead = lead.to(x.dtype)[:, None, None, None]
+        normal = F.layer_norm(x, (self.channels,), eps=EPSILON)
+        return torch.addcmul(self.bias(lead), self.weight(lead), normal)
+
+
+def norm(channels: int, lead_time: bool) -> PlainNorm | LeadTimeNorm:
+    """The norm of a backbone that is, or is not, conditioned on the lead time."""
+    return LeadTimeNorm(channels) if lead_time else PlainNorm(channels)

@@ -1,0 +1,75 @@
+"""Operators take the state of a system and return its next state, in physical units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from driftnet.configs import ModelConfig
+from driftnet.metrics.statistics import Statistics
+from driftnet.registry import resolve
+from driftnet.tasks.base import Task
+
+Fields = Float[Tensor, "b c h w"]
+
+
+class Operator(Protocol):
+    """u(t) -> u(t+1)."""
+
+    def __call__(self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]: ...
+
+
+class Normalized(nn.Module):
+    """A network in normalised units, made an operator in physical units; the statistics travel with the weights."""
+
+    def __init__(self, network: nn.Module, predicts: Literal["increment", "state"], statistics: Statistics) -> None:
+        super().__init__()
+        self.network, self.predicts = network, predicts
+        for name, value in vars(statistics).items():
+            self.register_buffer(name, value[:, None, None].clone())
+
+    def forward(self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]:
+        """The next state."""
+        return self.physical(self.prediction(state, static), state)
+
+    def prediction(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Fields:
+        """What the network says: a state or an increment, in normalised units."""
+        normal = (state - self.get_buffer("mean")) / self.get_buffer("std")
+        return self.network(torch.cat((normal, static), 1))
+
+    def target(self, state: Fields, following: Fields) -> Fields:
+        """What the network should have said."""
+        if self.predicts == "state":
+            return (following - self.get_buffer("mean")) / self.get_buffer("std")
+        return (following - state - self.get_buffer("increment_mean")) / self.get_buffer("increment_std")
+
+    def physical(self, prediction: Fields, state: Fields) -> Fields:
+        """The next state that a prediction means."""
+        if self.predicts == "state":
+            return prediction * self.get_buffer("std") + self.get_buffer("mean")
+        return state + prediction * self.get_buffer("increment_std") + self.get_buffer("increment_mean")
+
+
+def build(config: ModelConfig, task: Task, statistics: Statistics) -> Normalized:
+    """The model of a configuration for a task, with random weights."""
+    channels = len(task.components)
+    builder: Callable[..., nn.Module] = resolve(config.builder)
+    network = builder(config, channels + len(task.static), channels, task.boundary)
+    return Normalized(network, config.frame.predicts, statistics)
+
+
+def unit_statistics(channels: int) -> Statistics:
+    """Statistics that change nothing."""
+    zero, one = torch.zeros(channels), torch.ones(channels)
+    return Statistics(zero, one, zero, one)
+
+
+def count_parameters(model: nn.Module, complex_once: bool = True) -> int:
+    """Trainable numbers; a complex one, stored as two reals, counts once or twice."""
+    reals = sum(parameter.numel() for parameter in model.parameters())
+    pairs = sum(parameter.numel() // 2 for name, parameter in model.named_parameters() if name.endswith("mixing"))
+    return reals - pairs if complex_once else reals

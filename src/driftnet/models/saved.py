@@ -1,0 +1,51 @@
+"""Models on disk: model.safetensors with the normalisation inside, and config.json beside it; no pickle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from driftnet import registry
+from driftnet.configs import ARCHITECTURES, ModelConfig, from_dict, to_dict
+from driftnet.errors import DriftnetError, unknown
+from driftnet.files import read_json, write_json, written_aside
+from driftnet.models.operator import Normalized, build, unit_statistics
+
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+
+
+def save_model(folder: Path, model: Normalized, config: ModelConfig, task: str) -> None:
+    """Write all that is needed to use the model again."""
+    write_json(folder / CONFIG, {"task": task, "architecture": type(config).__name__, "options": to_dict(config)})
+    with written_aside(folder / WEIGHTS) as aside:
+        save_file({name: value.contiguous() for name, value in model.state_dict().items()}, aside)
+
+
+def load(folder: str | Path, device: str = "cpu") -> Normalized:
+    """The operator of a run: physical units in, physical units out, ready for inference."""
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise DriftnetError(f"there is no trained model in {folder}: it has no {CONFIG}")
+    task, config = describe(folder)
+    model = build(config, task, unit_statistics(len(task.components)))
+    try:
+        model.load_state_dict(load_file(folder / WEIGHTS))
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise DriftnetError(f"could not read {folder / WEIGHTS}: {str(error).splitlines()[0]}") from error
+    return model.to(torch.device(device)).eval()
+
+
+def describe(folder: Path) -> tuple[Any, ModelConfig]:
+    """The task and the configuration of a saved model."""
+    values = read_json(folder / CONFIG)
+    try:
+        name, options, task = values["architecture"], values["options"], values["task"]
+    except KeyError as error:
+        raise DriftnetError(f"{folder / CONFIG} has no {error}") from error
+    if name not in ARCHITECTURES:
+        raise unknown("architecture", name, ARCHITECTURES)
+    return registry.task(task), from_dict(ARCHITECTURES[name], options)

@@ -1,0 +1,1 @@
+"""Equations, solved in torch on any device."""

@@ -1,0 +1,57 @@
+"""Progress of long steps on the terminal: how far, how fast, how long still."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+PLAIN_INTERVAL = 10.0  # Seconds between lines where standard error is not a terminal.
+
+
+class Advance(Protocol):
+    """Called after every unit of work."""
+
+    def __call__(self, units: int = 1, note: str = "") -> None: ...
+
+
+@contextmanager
+def progress(label: str, total: int, done: int = 0) -> Iterator[Advance]:
+    """A bar with the time left on a terminal, a line every few seconds elsewhere."""
+    if sys.stderr.isatty():
+        with _bar(label, total, done) as advance:
+            yield advance
+    else:
+        yield _Lines(label, total, done)
+
+
+@contextmanager
+def _bar(label: str, total: int, done: int) -> Iterator[Advance]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        bar = bars.add_task(label, total=total, completed=done, note="")
+
+        def advance(units: int = 1, note: str = "") -> None:
+            bars.update(bar, advance=units, **({"note": note} if note else {}))
+
+        yield advance
+
+
+class _Lines:
+    def __init__(self, label: str, total: int, done: int) -> None:
+        self.label, self.total, self.done, self.first = label, total, done, done
+        self.start = self.last = time.monotonic()
+
+    def __call__(self, units: int = 1, note: str = "") -> None:
+        self.done += units
+        now = time.monotonic()
+        if now - self.last < PLAIN_INTERVAL and self.done < self.total:
+            return
+        self.last = now
+        left = (now - self.start) * (self.total - self.done) / max(self.done - self.first, 1)
+        print(f"{self.label}: {self.done}/{self.total}, {left:.0f} s left {note}".rstrip(), file=sys.stderr, flush=True)

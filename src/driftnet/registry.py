@@ -1,0 +1,57 @@
+"""Every named thing: name -> "module:attribute", imported only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from driftnet.errors import unknown
+
+TASKS = {
+    "NS-PwC": "driftnet.tasks.poseidon:NS_PWC",
+}
+
+MODELS = {
+    "drift-net": "driftnet.models.presets:DRIFT_NET",
+    "drift-net-published": "driftnet.models.presets:DRIFT_NET_PUBLISHED",
+    "drift-net-appendix-f": "driftnet.models.presets:DRIFT_NET_APPENDIX_F",
+    "drift-net-tiny": "driftnet.models.presets:DRIFT_NET_TINY",
+    "conv-unet": "driftnet.models.presets:CONV_UNET",
+    "conv-unet-tiny": "driftnet.models.presets:CONV_UNET_TINY",
+}
+
+METRICS = {
+    "relative_l1": "driftnet.metrics.errors:relative_l1",
+    "relative_l2": "driftnet.metrics.errors:relative_l2",
+    "correlation": "driftnet.metrics.errors:correlation",
+}
+
+BASELINES = {
+    "zero": "driftnet.evaluate.baselines:zero",
+    "persistence": "driftnet.evaluate.baselines:persistence",
+    "coarse-solver": "driftnet.evaluate.baselines:coarse_solver",
+}
+
+
+def resolve(reference: str) -> Any:
+    """The object that "module:attribute" names."""
+    module, attribute = reference.split(":")
+    return getattr(import_module(module), attribute)
+
+
+def lookup(kind: str, table: Mapping[str, str], name: str) -> Any:
+    """The object called `name` in `table`; an unknown name is answered with the nearest known one."""
+    if name not in table:
+        raise unknown(kind, name, table)
+    return resolve(table[name])
+
+
+def task(name: str) -> Any:
+    """The task called `name`."""
+    return lookup("task", TASKS, name)
+
+
+def model(name: str) -> Any:
+    """The configuration of the model preset called `name`."""
+    return lookup("model", MODELS, name)

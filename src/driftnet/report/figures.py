@@ -1,0 +1,103 @@
+"""Figures of results, as text that goes into a page."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+BASELINE_STYLE = {"color": "#8a8a8a", "linewidth": 1.2}
+BASELINE_DASHES = {"zero": ":", "persistence": "--", "coarse-solver": "-."}
+MODEL_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito: safe for colour-blind eyes.
+
+
+def error_curves(results: Sequence[xr.Dataset]) -> str:
+    """Mean relative L1 against time, with the middle half of the trajectories shaded for trained models."""
+    figure, axes = _axes("time", "relative L1")
+    for result, style in zip(results, _styles(results), strict=True):
+        errors = result.relative_l1.mean("quantity")
+        finite = errors.where(np.isfinite(errors))
+        axes.plot(result.time, finite.mean("sample"), label=label(result), **style)
+        if "seed" in result.attrs:
+            low, high = (finite.quantile(q, "sample") for q in (0.25, 0.75))
+            axes.fill_between(result.time, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    axes.set_yscale("log")
+    axes.legend(frameon=False)
+    return _svg(figure)
+
+
+def spectra(results: Sequence[xr.Dataset], quantity: str) -> str:
+    """Energy spectra at T*, the truth in black."""
+    figure, axes = _axes("wavenumber", f"energy of {quantity}")
+    at_end = [result.sel(snapshot=result.attrs["final_snapshot"], quantity=quantity) for result in results]
+    wavenumbers = np.arange(1, at_end[0].sizes["wavenumber"])
+    for result, end, style in zip(results, at_end, _styles(results), strict=True):
+        if result.attrs["model"] not in ("zero", "persistence"):
+            axes.loglog(wavenumbers, end.spectrum_prediction[1:], label=label(result), **style)
+    axes.loglog(wavenumbers, at_end[0].spectrum_truth[1:], color="black", linewidth=1, label="truth")
+    axes.legend(frameon=False)
+    return _svg(figure)
+
+
+def fields(result: xr.Dataset, channel: str) -> str:
+    """Truth, prediction and error of the first example; truth and prediction share their colours."""
+    truth, prediction = (result[f"example_{kind}"].isel(example=0).sel(channel=channel) for kind in ("truth", "prediction"))
+    error = prediction - truth
+    columns = truth.sizes["shown"]
+    figure = Figure(figsize=(1.7 * columns + 1, 5.2), layout="constrained")
+    grid = figure.subplots(3, columns, squeeze=False)
+    shared, own = float(abs(truth).max()), float(abs(error.where(np.isfinite(error))).max())
+    for line, (name, images, limit, colors) in enumerate(
+        (("truth", truth, shared, "RdBu_r"), ("prediction", prediction, shared, "RdBu_r"), ("error", error, own, "PuOr_r"))
+    ):
+        for column in range(columns):
+            axes = grid[line][column]
+            image = axes.imshow(images.isel(shown=column).T, origin="lower", cmap=colors, vmin=-limit, vmax=limit)
+            axes.set(xticks=[], yticks=[], ylabel=name if column == 0 else "")
+            if line == 0:
+                axes.set_title(f"snapshot {int(truth.shown[column])}", fontsize=9)
+        figure.colorbar(image, ax=list(grid[line]), shrink=0.85)
+    return _png(figure)
+
+
+def _axes(xlabel: str, ylabel: str):  # noqa: ANN202 - matplotlib's own types say little here
+    figure = Figure(figsize=(6.2, 3.8), layout="constrained")
+    axes = figure.subplots()
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    return figure, axes
+
+
+def _styles(results: Sequence[xr.Dataset]) -> list[dict]:
+    styles, colors = [], iter(MODEL_COLORS * (1 + len(results)))
+    for result in results:
+        name = result.attrs["model"]
+        baseline = name in BASELINE_DASHES
+        styles.append({**BASELINE_STYLE, "linestyle": BASELINE_DASHES[name]} if baseline else {"color": next(colors)})
+    return styles
+
+
+def label(result: xr.Dataset) -> str:
+    """How a result is called in figures."""
+    seed = result.attrs.get("seed")
+    return result.attrs["model"] if seed is None else f"{result.attrs['model']}, seed {int(seed)}"
+
+
+def _svg(figure: Figure) -> str:
+    stream = io.StringIO()
+    # Text stays text: smaller, selectable, and in the reader's own font.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "driftnet"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    return stream.getvalue()[stream.getvalue().index("<svg") :]
+
+
+def _png(figure: Figure) -> str:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=110)
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}">'

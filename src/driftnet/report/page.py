@@ -1,0 +1,120 @@
+"""One self-contained HTML page of a set of results: no script, no request, opens from a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+
+import xarray as xr
+
+from driftnet import registry
+from driftnet.files import refuse_existing, write_text
+from driftnet.report import figures, tables
+from driftnet.tasks.base import Task
+
+STYLE = """
+:root { color-scheme: light dark; --page: #fff; --text: #1b1b1b; --line: #ccc; --soft: #666 }
+@media (prefers-color-scheme: dark) { :root { --page: #16181c; --text: #e6e6e6; --line: #3a3d44; --soft: #a0a0a0 } }
+body { margin: 2rem auto; max-width: 62rem; padding: 0 1rem; background: var(--page); color: var(--text);
+       font: 16px/1.5 system-ui, sans-serif }
+h1 { font-size: 1.6rem } h2 { font-size: 1.15rem; margin-top: 2.2rem } p, dd { max-width: 46rem }
+.wide { overflow-x: auto } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap }
+th:first-child, td:first-child { text-align: left } th { font-weight: 600; color: var(--soft) }
+figure { margin: 1rem 0; padding: .6rem; background: #fff; color: #1b1b1b; border: 1px solid var(--line);
+         border-radius: 6px } figure svg, figure img { max-width: 100%; height: auto; display: block; margin: auto }
+figcaption { font-size: .85rem; color: #555 } .pair { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)) }
+dt { color: var(--soft); font-size: .85rem } dd { margin: 0 0 .5rem; overflow-wrap: anywhere }
+"""
+
+
+def write_report(folders: Sequence[Path], output: Path, overwrite: bool) -> str:
+    """Write the page; returns where it is."""
+    refuse_existing(output, overwrite)
+    results = tables.collect(folders)
+    write_text(output, page(results))
+    return f"report: {output.resolve()}"
+
+
+def page(results: Sequence[xr.Dataset]) -> str:
+    """The whole document."""
+    task: Task = registry.task(results[0].attrs["task"])
+    body = "".join((_head(task, results[0]), _table(results), _curves(results, task), _fields(results, task), _protocol(results)))
+    title = f"{task.name}: closed-loop results"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
+        f"<body>{body}</body></html>\n"
+    )
+
+
+def _head(task: Task, result: xr.Dataset) -> str:
+    facts = result.attrs
+    size = " x ".join(str(int(points)) for points in facts["resolution"])
+    return (
+        f"<h1>{escape(task.name)}: closed-loop results</h1><p>{escape(task.equation)}. {int(facts['test_trajectories'])} test "
+        f"trajectories on {size} points, rolled out for {result.sizes['snapshot']} steps from their first snapshot; every "
+        f"prediction is the next input. Errors are {escape(facts['convention'])}; T* is snapshot {int(facts['final_snapshot'])}.</p>"
+    )
+
+
+def _table(results: Sequence[xr.Dataset]) -> str:
+    lines = [tables.row(result) for result in results]
+    heads = tables.headings(lines[0], int(results[0].attrs["final_snapshot"]))
+    header = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in tables.cells(line)) + "</tr>" for line in lines)
+    return (
+        "<h2>Relative L1 error</h2>"
+        f'<div class="wide"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>'
+        "<p>Best first. Mean, median and spread (standard deviation) are over the test trajectories; one seed is one training "
+        "run, so differences below about 10 % say nothing. Zero and persistence are what doing nothing scores; the coarse "
+        "solver is the data's own solver on half the grid. Seconds are wall time on the machine named below.</p>"
+    )
+
+
+def _curves(results: Sequence[xr.Dataset], task: Task) -> str:
+    parts = [("Mean relative L1 over time; shaded: the middle half of the test trajectories.", figures.error_curves(results))]
+    for quantity in task.quantities:
+        parts.append((f"Energy spectrum of the {quantity.name} at T*, averaged over the test trajectories.", figures.spectra(results, quantity.name)))
+    shown = "".join(_figure(caption, image) for caption, image in parts)
+    return f'<h2>Error and spectrum</h2><div class="pair">{shown}</div>'
+
+
+def _fields(results: Sequence[xr.Dataset], task: Task) -> str:
+    trained = [result for result in results if "seed" in result.attrs]
+    channel = task.components[0]
+    shown = "".join(
+        _figure(f"{result.attrs['model']}: {channel} of the first test trajectory.", figures.fields(result, channel)) for result in trained
+    )
+    return f"<h2>Truth, prediction, error</h2>{shown}" if shown else ""
+
+
+def _figure(caption: str, image: str) -> str:
+    return f"<figure>{image}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def _protocol(results: Sequence[xr.Dataset]) -> str:
+    facts = results[0].attrs
+    settings = json.loads(facts["settings"])
+    entries = {
+        "evaluation": json.dumps(settings["evaluation"]),
+        "data": settings["data"],
+        "test trajectories in the file": f"{settings['test'][0]} to {settings['test'][1] - 1}",
+        "machine": facts["evaluated_on"] + f", {int(facts['threads'])} threads",
+        "versions": facts["evaluated_with"],
+        **{f"training of {figures.label(result)}": _training(result) for result in results if "seed" in result.attrs},
+    }
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in entries.items())
+    return f"<h2>Protocol</h2><dl>{listed}</dl><p>Made by driftnet {version('driftnet')}.</p>"
+
+
+def _training(result: xr.Dataset) -> str:
+    facts = result.attrs
+    return (
+        f"{int(facts['training_steps'])} steps on {int(facts['training_pairs'])} pairs of {int(facts['training_trajectories'])} "
+        f"trajectories in {facts['training_seconds']:.0f} s; weights of step {int(facts['best_step'])}, the best on validation; "
+        f"{int(facts['parameters']):,} parameters with complex ones counted once, {int(facts['parameters_as_reals']):,} as reals"
+    )

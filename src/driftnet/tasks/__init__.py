@@ -1,0 +1,1 @@
+"""What is to be learned: tasks as torch-free data."""

@@ -1,0 +1,101 @@
+"""What a task is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from driftnet.configs import require
+from driftnet.tasks.equations import Simulation
+
+Boundary = Literal["periodic", "absorbing", "dirichlet"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A physical quantity: one error is reported for it, whatever its number of components."""
+
+    name: str
+    components: tuple[str, ...]
+    unit: str = "1"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Trajectories of a file by position: training first, then validation, the test set last."""
+
+    train: int
+    validation: int
+    test: int
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that leave a part without trajectories."""
+        for name in ("train", "validation", "test"):
+            require(getattr(self, name) > 0, f"split.{name}: {getattr(self, name)} is not positive")
+
+    @property
+    def total(self) -> int:
+        """Trajectories in all three parts."""
+        return self.train + self.validation + self.test
+
+    def slices(self, stored: int) -> dict[str, slice]:
+        """Positions of every part in a file of `stored` trajectories; the test set is always the last."""
+        return {
+            "train": slice(0, self.train),
+            "validation": slice(self.train, self.train + self.validation),
+            "test": slice(stored - self.test, stored),
+        }
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """Mean and standard deviation that the published loaders carry, component by component."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where trajectories come from: the published file, and the simulation that makes equivalent ones."""
+
+    file: str
+    variable: str
+    simulation: Simulation
+    confidence: Literal["high", "medium-high", "medium"]
+    """How sure it is that the simulation is the one behind the published file."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One learning problem, without a line of numerics."""
+
+    name: str
+    equation: str
+    quantities: tuple[Quantity, ...]
+    static: tuple[str, ...]
+    """Channels that are given and never predicted: a wave speed, a forcing."""
+    boundary: Boundary
+    resolution: int
+    snapshots: int
+    final_snapshot: int
+    """T*: the snapshot whose error is the headline."""
+    duration: float
+    split: Split
+    normalization: Normalization
+    source: Source
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Names of the predicted channels, in their order in a file."""
+        return tuple(name for quantity in self.quantities for name in quantity.components)
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """Physical times of the snapshots."""
+        return tuple(self.duration * index / (self.snapshots - 1) for index in range(self.snapshots))
+
+    def channels(self, quantity: Quantity) -> slice:
+        """Where the components of `quantity` stand among the channels."""
+        start = self.components.index(quantity.components[0])
+        return slice(start, start + len(quantity.components))
