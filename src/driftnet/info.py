@@ -58,7 +58,7 @@ def models(names: list[str]) -> str:
 
         config = registry.model(names[0])
         return json.dumps({type(config).__name__: to_dict(config)}, indent=2)
-    return "\n".join(f"{name:22} {type(registry.model(name)).__doc__.splitlines()[0]}" for name in registry.MODELS)
+    return "\n".join(f"{name:22} {type(registry.model(name)).__doc__}" for name in registry.MODELS)
 
 
 def metrics(_: list[str]) -> str:

@@ -12,9 +12,11 @@ PLAIN_INTERVAL = 10.0  # Seconds between lines where standard error is not a ter
 
 
 class Advance(Protocol):
-    """Called after every unit of work."""
+    """Called after work is done."""
 
-    def __call__(self, units: int = 1, note: str = "") -> None: ...
+    def __call__(self, units: int = 1, note: str = "") -> None:
+        """Count `units` as done and show the note."""
+        ...
 
 
 @contextmanager
@@ -32,12 +34,18 @@ def _bar(label: str, total: int, done: int) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    columns = (
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         bar = bars.add_task(label, total=total, completed=done, note="")
 
         def advance(units: int = 1, note: str = "") -> None:
-            bars.update(bar, advance=units, **({"note": note} if note else {}))
+            bars.update(bar, advance=units, note=note)
 
         yield advance
 

@@ -42,7 +42,9 @@ class Pairs:
     def gather(self, pairs: list[int]) -> Pair:
         """The batch of the pairs with these numbers."""
         per_trajectory = self.trajectories.snapshots - 1
-        reads = (self.trajectories.read(pair // per_trajectory, pair % per_trajectory, pair % per_trajectory + 2) for pair in pairs)
+        reads = (
+            self.trajectories.read(pair // per_trajectory, pair % per_trajectory, pair % per_trajectory + 2) for pair in pairs
+        )
         both = torch.stack(list(reads))
         return Pair(both[:, 0], both[:, 1], self.trajectories.static(len(pairs)))
 

@@ -80,7 +80,7 @@ def write_in_place(path: Path, offset: int, values: NDArray[np.float32]) -> None
     """Put values at their place in the file and wait until they are on the disk."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
-        buffer = memoryview(np.ascontiguousarray(values, "<f4")).cast("B")
+        buffer = np.ascontiguousarray(values, "<f4").data.cast("B")
         while buffer:
             written = os.pwrite(descriptor, buffer, offset)
             buffer, offset = buffer[written:], offset + written

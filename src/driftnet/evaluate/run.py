@@ -146,13 +146,13 @@ class Tally:
 
     def dataset(self) -> xr.Dataset:
         """Everything under named dimensions."""
-        errors = {name: ("sample snapshot quantity".split(), self._joined(steps)) for name, steps in self.values.items()}
+        errors = {name: (["sample", "snapshot", "quantity"], self._joined(steps)) for name, steps in self.values.items()}
         spectra = {
-            f"spectrum_{kind}": ("snapshot quantity wavenumber".split(), np.nanmean(self._joined(steps), axis=0))
+            f"spectrum_{kind}": (["snapshot", "quantity", "wavenumber"], np.nanmean(self._joined(steps), axis=0))
             for kind, steps in self.spectra.items()
         }
         examples = {
-            f"example_{kind}": ("example shown channel x y".split(), torch.stack(list(fields.values()), 1).numpy())
+            f"example_{kind}": (["example", "shown", "channel", "x", "y"], torch.stack(list(fields.values()), 1).numpy())
             for kind, fields in self.fields.items()
         }
         coordinates = {
@@ -184,5 +184,17 @@ def _facts(subject: Subject, test: Trajectories, steps: int, seconds: float) -> 
         "evaluated_with": json.dumps(versions()),
         "convention": "relative L1 of fields in physical units, per quantity",
     }
-    kept = ("parameters", "parameters_as_reals", "seed", "seconds", "steps", "best_step", "training_trajectories", "training_pairs")
-    return {**facts, **{f"training_{k}" if k in ("seconds", "steps") else k: subject.facts[k] for k in kept if k in subject.facts}}
+    kept = (
+        "parameters",
+        "parameters_as_reals",
+        "seed",
+        "seconds",
+        "steps",
+        "best_step",
+        "training_trajectories",
+        "training_pairs",
+    )
+    return {
+        **facts,
+        **{f"training_{k}" if k in ("seconds", "steps") else k: subject.facts[k] for k in kept if k in subject.facts},
+    }

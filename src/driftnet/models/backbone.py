@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from driftnet.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet
 from driftnet.errors import UsageError
-from driftnet.models.convolution import depthwise, padding_mode
+from driftnet.models.convolution import Padding, depthwise, padding_mode
 from driftnet.models.mixers import convolution, drift
 from driftnet.models.norms import norm
 from driftnet.tasks.base import Boundary
@@ -33,7 +34,7 @@ def build(config: DriftNet | ConvUNet, channels_in: int, channels_out: int, boun
 class MultiScale(nn.Module):
     """Patches in, levels of blocks down and up, patches out; inside, features are (b h w c)."""
 
-    def __init__(self, config: Backbone, mixer: Mixer, channels_in: int, channels_out: int, padding: str) -> None:
+    def __init__(self, config: Backbone, mixer: Mixer, channels_in: int, channels_out: int, padding: Padding) -> None:
         super().__init__()
         self.config = config
         widths, conditioned = config.widths, config.lead_time
@@ -45,16 +46,14 @@ class MultiScale(nn.Module):
             nn.ModuleList(ConvNeXtBlock(width, conditioned, padding) for _ in range(depth))
             for width, depth in zip(widths, config.skips, strict=True)
         )
-        neighbours = list(zip(widths, widths[1:], strict=False))
+        neighbours = list(pairwise(widths))
         self.merge = nn.ModuleList(PatchMerge(fine, coarse, conditioned) for fine, coarse in neighbours)
         self.split = nn.ModuleList(PatchSplit(coarse, fine, conditioned) for fine, coarse in neighbours)
         self.recover = nn.ConvTranspose2d(widths[0], channels_out, config.patch, stride=config.patch)
         self.smooth = nn.Conv2d(channels_out, channels_out, 5, padding=2, bias=False, padding_mode=padding)
         self.apply(_initialise)
 
-    def forward(
-        self, x: Float[Tensor, "b c_in h w"], lead: Float[Tensor, " b"] | None = None
-    ) -> Float[Tensor, "b c_out h w"]:
+    def forward(self, x: Float[Tensor, "b c_in h w"], lead: Float[Tensor, " b"] | None = None) -> Float[Tensor, "b c_out h w"]:
         """The network's output for an input and its lead time, in steps of the data; 1 where not given."""
         self._check(x)
         lead = x.new_ones(x.shape[0]) if lead is None else lead
@@ -67,7 +66,7 @@ class MultiScale(nn.Module):
                 features = self.merge[level](features + entered, lead)
         for level in reversed(range(len(kept))):
             bridged = kept[level]
-            for block in self.skips[level]:
+            for block in self.skips[level]:  # pyright: ignore[reportGeneralTypeIssues]
                 bridged = block(bridged, lead)
             deepest = level == len(kept) - 1
             features = bridged if deepest else self.split[level](features, lead) + bridged
@@ -120,7 +119,7 @@ class Block(nn.Module):
 class ConvNeXtBlock(nn.Module):
     """7x7 depth-wise convolution, norm and MLP on a skip connection (Liu et al. 2022)."""
 
-    def __init__(self, width: int, conditioned: bool, padding: str) -> None:
+    def __init__(self, width: int, conditioned: bool, padding: Padding) -> None:
         super().__init__()
         self.depthwise = depthwise(width, 7, padding)
         self.norm = norm(width, conditioned)

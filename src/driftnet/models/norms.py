@@ -10,15 +10,17 @@ from torch.nn import functional as F
 EPSILON = 1e-5
 
 
-class PlainNorm(nn.LayerNorm):
+class PlainNorm(nn.Module):
     """A layer norm that takes no notice of the lead time."""
 
     def __init__(self, channels: int) -> None:
-        super().__init__(channels, eps=EPSILON)
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
 
     def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
         """Normalised features."""
-        return super().forward(x)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, EPSILON)
 
 
 class LeadTimeNorm(nn.Module):

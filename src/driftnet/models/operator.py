@@ -20,7 +20,9 @@ Fields = Float[Tensor, "b c h w"]
 class Operator(Protocol):
     """u(t) -> u(t+1)."""
 
-    def __call__(self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]: ...
+    def __call__(self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]:
+        """The next state; `static` channels (a wave speed, a forcing) are given and not predicted."""
+        ...
 
 
 class Normalized(nn.Module):

@@ -17,9 +17,7 @@ DRIFT_NET_PUBLISHED = DriftNet(
 )
 
 # Appendix F of the paper: widths (d, 2d, 4d, 4d), two blocks a level, about 17M parameters.
-DRIFT_NET_APPENDIX_F = DriftNet(
-    backbone=Backbone(widths=(92, 184, 368, 368), depths=(2, 2, 2, 2), skips=(2, 2, 2, 0))
-)
+DRIFT_NET_APPENDIX_F = DriftNet(backbone=Backbone(widths=(92, 184, 368, 368), depths=(2, 2, 2, 2), skips=(2, 2, 2, 0)))
 
 # About half a million parameters, for 64x64 grids on a laptop; patch 2, because patch 4 loses too much there.
 TINY = Backbone(patch=2, widths=(24, 48, 96), depths=(2, 2, 2), skips=(1, 1, 0))

@@ -19,7 +19,9 @@ CONTOUR_POINTS = 32  # Kassam and Trefethen 2005: a mean over a circle is free o
 class Step(Protocol):
     """One time step."""
 
-    def __call__(self, state: Complex[Tensor, "..."], nonlinear: Nonlinear) -> Complex[Tensor, "..."]: ...
+    def __call__(self, state: Complex[Tensor, "..."], nonlinear: Nonlinear) -> Complex[Tensor, "..."]:
+        """State after one step."""
+        ...
 
 
 def contour_mean(

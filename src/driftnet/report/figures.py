@@ -52,16 +52,18 @@ def fields(result: xr.Dataset, channel: str) -> str:
     figure = Figure(figsize=(1.7 * columns + 1, 5.2), layout="constrained")
     grid = figure.subplots(3, columns, squeeze=False)
     shared, own = float(abs(truth).max()), float(abs(error.where(np.isfinite(error))).max())
-    for line, (name, images, limit, colors) in enumerate(
-        (("truth", truth, shared, "RdBu_r"), ("prediction", prediction, shared, "RdBu_r"), ("error", error, own, "PuOr_r"))
-    ):
-        for column in range(columns):
-            axes = grid[line][column]
-            image = axes.imshow(images.isel(shown=column).T, origin="lower", cmap=colors, vmin=-limit, vmax=limit)
-            axes.set(xticks=[], yticks=[], ylabel=name if column == 0 else "")
-            if line == 0:
-                axes.set_title(f"snapshot {int(truth.shown[column])}", fontsize=9)
-        figure.colorbar(image, ax=list(grid[line]), shrink=0.85)
+    lines = (("truth", truth, shared, "RdBu_r"), ("prediction", prediction, shared, "RdBu_r"), ("error", error, own, "PuOr_r"))
+    for line, (name, images, limit, colors) in enumerate(lines):
+        drawn = [
+            axes.imshow(images.isel(shown=column).T, origin="lower", cmap=colors, vmin=-limit, vmax=limit)
+            for column, axes in enumerate(grid[line])
+        ]
+        grid[line][0].set_ylabel(name)
+        figure.colorbar(drawn[-1], ax=list(grid[line]), shrink=0.85)
+    for column, axes in enumerate(grid[0]):
+        axes.set_title(f"snapshot {int(truth.shown[column])}", fontsize=9)
+    for axes in grid.flat:
+        axes.set(xticks=[], yticks=[])
     return _png(figure)
 
 

@@ -26,7 +26,8 @@ th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(-
 th:first-child, td:first-child { text-align: left } th { font-weight: 600; color: var(--soft) }
 figure { margin: 1rem 0; padding: .6rem; background: #fff; color: #1b1b1b; border: 1px solid var(--line);
          border-radius: 6px } figure svg, figure img { max-width: 100%; height: auto; display: block; margin: auto }
-figcaption { font-size: .85rem; color: #555 } .pair { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)) }
+figcaption { font-size: .85rem; color: #555 }
+.pair { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)) }
 dt { color: var(--soft); font-size: .85rem } dd { margin: 0 0 .5rem; overflow-wrap: anywhere }
 """
 
@@ -42,7 +43,9 @@ def write_report(folders: Sequence[Path], output: Path, overwrite: bool) -> str:
 def page(results: Sequence[xr.Dataset]) -> str:
     """The whole document."""
     task: Task = registry.task(results[0].attrs["task"])
-    body = "".join((_head(task, results[0]), _table(results), _curves(results, task), _fields(results, task), _protocol(results)))
+    body = "".join(
+        (_head(task, results[0]), _table(results), _curves(results, task), _fields(results, task), _protocol(results))
+    )
     title = f"{task.name}: closed-loop results"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -56,8 +59,8 @@ def _head(task: Task, result: xr.Dataset) -> str:
     size = " x ".join(str(int(points)) for points in facts["resolution"])
     return (
         f"<h1>{escape(task.name)}: closed-loop results</h1><p>{escape(task.equation)}. {int(facts['test_trajectories'])} test "
-        f"trajectories on {size} points, rolled out for {result.sizes['snapshot']} steps from their first snapshot; every "
-        f"prediction is the next input. Errors are {escape(facts['convention'])}; T* is snapshot {int(facts['final_snapshot'])}.</p>"
+        f"trajectories on {size} points, rolled out for {result.sizes['snapshot']} steps from their first snapshot; "
+        f"every prediction is the next input. Errors are {escape(facts['convention'])}; T* is snapshot {int(facts['final_snapshot'])}.</p>"
     )
 
 
@@ -76,10 +79,12 @@ def _table(results: Sequence[xr.Dataset]) -> str:
 
 
 def _curves(results: Sequence[xr.Dataset], task: Task) -> str:
-    parts = [("Mean relative L1 over time; shaded: the middle half of the test trajectories.", figures.error_curves(results))]
-    for quantity in task.quantities:
-        parts.append((f"Energy spectrum of the {quantity.name} at T*, averaged over the test trajectories.", figures.spectra(results, quantity.name)))
-    shown = "".join(_figure(caption, image) for caption, image in parts)
+    curves = ("Mean relative L1 over time; shaded: the middle half of the test trajectories.", figures.error_curves(results))
+    names = [quantity.name for quantity in task.quantities]
+    spectra = [
+        (f"Energy of the {name} at T*, averaged over the test trajectories.", figures.spectra(results, name)) for name in names
+    ]
+    shown = "".join(_figure(caption, image) for caption, image in (curves, *spectra))
     return f'<h2>Error and spectrum</h2><div class="pair">{shown}</div>'
 
 
@@ -87,7 +92,8 @@ def _fields(results: Sequence[xr.Dataset], task: Task) -> str:
     trained = [result for result in results if "seed" in result.attrs]
     channel = task.components[0]
     shown = "".join(
-        _figure(f"{result.attrs['model']}: {channel} of the first test trajectory.", figures.fields(result, channel)) for result in trained
+        _figure(f"{result.attrs['model']}: {channel} of the first test trajectory.", figures.fields(result, channel))
+        for result in trained
     )
     return f"<h2>Truth, prediction, error</h2>{shown}" if shown else ""
 
@@ -113,8 +119,9 @@ def _protocol(results: Sequence[xr.Dataset]) -> str:
 
 def _training(result: xr.Dataset) -> str:
     facts = result.attrs
+    counts = {key: int(facts[key]) for key in ("training_steps", "training_pairs", "training_trajectories", "best_step")}
     return (
-        f"{int(facts['training_steps'])} steps on {int(facts['training_pairs'])} pairs of {int(facts['training_trajectories'])} "
-        f"trajectories in {facts['training_seconds']:.0f} s; weights of step {int(facts['best_step'])}, the best on validation; "
-        f"{int(facts['parameters']):,} parameters with complex ones counted once, {int(facts['parameters_as_reals']):,} as reals"
+        f"{counts['training_steps']} steps on {counts['training_pairs']} pairs of {counts['training_trajectories']} trajectories "
+        f"in {facts['training_seconds']:.0f} s; weights of step {counts['best_step']}, the best on validation; "
+        f"{int(facts['parameters']):,} parameters, or {int(facts['parameters_as_reals']):,} with complex ones counted twice"
     )

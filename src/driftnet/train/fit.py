@@ -28,7 +28,7 @@ from driftnet.train.loss import training_loss
 
 CHECKPOINT_SECONDS = 30.0
 LOG_ROWS = 200
-LOG_FIELDS = ("step", "loss", "validation", "rate", "gradient_norm", "seconds")
+LOG_FIELDS: tuple[str, ...] = ("step", "loss", "validation", "rate", "gradient_norm", "seconds")
 
 
 @dataclass
@@ -124,7 +124,9 @@ class Fit:
                     saved = now
                 advance(note=f"loss {loss:.4f} validation {self.watch.best:.4f}")
                 if stop:
-                    raise Interrupted(f"stopped at step {self.engine.step} of {self.total}; the same command goes on from there")
+                    raise Interrupted(
+                        f"stopped at step {self.engine.step} of {self.total}; the same command goes on from there"
+                    )
 
     def _step(self, step: int) -> tuple[float, float]:
         self.model.train()
@@ -168,7 +170,9 @@ def one_step_error(model: Normalized, trajectories: Trajectories, batch: int, de
     pairs = Pairs(trajectories, batch, seed=0)
     errors = []
     for start in range(0, len(pairs), batch):
-        state, following, static = (part.to(device) for part in pairs.gather(list(range(start, min(start + batch, len(pairs))))))
+        state, following, static = (
+            part.to(device) for part in pairs.gather(list(range(start, min(start + batch, len(pairs)))))
+        )
         prediction = model(state, static)
         groups = [trajectories.task.channels(quantity) for quantity in trajectories.task.quantities]
         errors.append(torch.stack([relative_l1(prediction[:, g], following[:, g]) for g in groups]).mean(0))
@@ -186,7 +190,9 @@ class Log:
         kept = []
         if self.path.exists():
             with self.path.open(newline="") as stream:
-                kept = [row for row in csv.DictReader(stream) if (row["step"] or "").isdigit() and int(row["step"]) <= self.step]
+                kept = [
+                    row for row in csv.DictReader(stream) if (row["step"] or "").isdigit() and int(row["step"]) <= self.step
+                ]
         with written_aside(self.path) as aside, aside.open("w", newline="") as stream:
             writer = csv.DictWriter(stream, LOG_FIELDS)
             writer.writeheader()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import nn
 
 from driftnet.configs import ConvolutionMixer
-from driftnet.models.convolution import depthwise
+from driftnet.models.convolution import Padding, depthwise
 
 
-def build(config: ConvolutionMixer, channels: int, padding: str) -> nn.Module:
+def build(config: ConvolutionMixer, channels: int, padding: Padding) -> nn.Module:
     """A depth-wise convolution."""
     return depthwise(channels, config.kernel, padding)

@@ -16,7 +16,7 @@ from jaxtyping import Complex, Float, Int
 from torch import Tensor, nn
 
 from driftnet.configs import DriftMixer
-from driftnet.models.convolution import depthwise
+from driftnet.models.convolution import Padding, depthwise
 
 EDGE = 0.5  # Width of the soft mask's edge, in modes: nearly a step, yet its cut-off has a gradient everywhere.
 INITIAL_SPREAD = 0.02  # Standard deviation of W at the start, as published.
@@ -27,7 +27,7 @@ TINY = 1e-24  # Keeps the gradient of sqrt finite at 0; far below the square of 
 class Drift(nn.Module):
     """(b c h w) onto itself, at any height and width."""
 
-    def __init__(self, config: DriftMixer, channels: int, padding: str) -> None:
+    def __init__(self, config: DriftMixer, channels: int, padding: Padding) -> None:
         super().__init__()
         self.mask = HardMask(config) if config.edge == "hard" else SoftMask(config)
         # Real storage of a complex matrix: fused optimisers and safetensors refuse complex parameters.
@@ -54,9 +54,7 @@ class Drift(nn.Module):
             return torch.fft.irfft2(fused_hat * taper, s=(height, width), norm="forward")
 
 
-def mix_channels(
-    mixing: Float[Tensor, "2 c c"], x_hat: Complex[Tensor, "b c h half_w"]
-) -> Complex[Tensor, "b c h half_w"]:
+def mix_channels(mixing: Float[Tensor, "2 c c"], x_hat: Complex[Tensor, "b c h half_w"]) -> Complex[Tensor, "b c h half_w"]:
     """W x at every mode, as one real matrix product."""
     real, imaginary = mixing.unbind(0)
     matrix = torch.cat((torch.cat((real, -imaginary), 1), torch.cat((imaginary, real), 1)), 0)
@@ -191,6 +189,6 @@ def published_bands(height: int, width: int, bands: int) -> np.ndarray:
     return np.minimum(np.floor(radius / (radius.max() + np.float32(1e-8)) * bands), bands - 1).astype(np.int64)
 
 
-def build(config: DriftMixer, channels: int, padding: str) -> nn.Module:
+def build(config: DriftMixer, channels: int, padding: Padding) -> nn.Module:
     """A DRIFT block."""
     return Drift(config, channels, padding)
