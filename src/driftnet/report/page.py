@@ -57,10 +57,11 @@ def page(results: Sequence[xr.Dataset]) -> str:
 def _head(task: Task, result: xr.Dataset) -> str:
     facts = result.attrs
     size = " x ".join(str(int(points)) for points in facts["resolution"])
+    steps, tests, target = result.sizes["snapshot"], int(facts["test_trajectories"]), int(facts["final_snapshot"])
     return (
-        f"<h1>{escape(task.name)}: closed-loop results</h1><p>{escape(task.equation)}. {int(facts['test_trajectories'])} test "
-        f"trajectories on {size} points, rolled out for {result.sizes['snapshot']} steps from their first snapshot; "
-        f"every prediction is the next input. Errors are {escape(facts['convention'])}; T* is snapshot {int(facts['final_snapshot'])}.</p>"
+        f"<h1>{escape(task.name)}: closed-loop results</h1><p>{escape(task.equation)}. {tests} test trajectories on {size} "
+        f"points, rolled out for {steps} steps from their first snapshot; every prediction is the next input. Errors are "
+        f"{escape(facts['convention'])}; T* is snapshot {target}.</p>"
     )
 
 
@@ -119,9 +120,11 @@ def _protocol(results: Sequence[xr.Dataset]) -> str:
 
 def _training(result: xr.Dataset) -> str:
     facts = result.attrs
-    counts = {key: int(facts[key]) for key in ("training_steps", "training_pairs", "training_trajectories", "best_step")}
+    steps, pairs, trajectories, best = (
+        int(facts[key]) for key in ("training_steps", "training_pairs", "training_trajectories", "best_step")
+    )
     return (
-        f"{counts['training_steps']} steps on {counts['training_pairs']} pairs of {counts['training_trajectories']} trajectories "
-        f"in {facts['training_seconds']:.0f} s; weights of step {counts['best_step']}, the best on validation; "
-        f"{int(facts['parameters']):,} parameters, or {int(facts['parameters_as_reals']):,} with complex ones counted twice"
+        f"{steps} steps on {pairs} pairs of {trajectories} trajectories in {facts['training_seconds']:.0f} s; weights of step "
+        f"{best}, the best on validation; {int(facts['parameters']):,} parameters, or {int(facts['parameters_as_reals']):,} with "
+        "complex ones counted twice"
     )
