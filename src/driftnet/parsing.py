@@ -8,9 +8,9 @@ from dataclasses import fields, is_dataclass
 from inspect import getsource
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
-from jsonargparse import ArgumentParser, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
 
-from driftnet.errors import DriftnetError, UsageError, nearest
+from driftnet.errors import UsageError, nearest
 
 T = TypeVar("T")
 
@@ -36,12 +36,23 @@ def parse(command: str, summary: str, defaults: T, arguments: Sequence[str]) -> 
     for entry in fields(defaults):  # pyright: ignore[reportArgumentType]
         _add(parser, entry.name, getattr(defaults, entry.name), type(defaults))
     try:
-        namespace = parser.instantiate(parser.parse_args(list(arguments)))
-    except DriftnetError:
-        raise
+        parsed = parser.parse_args(list(arguments))
+        _check_groups("", parsed, defaults)
+        chosen = parser.instantiate(parsed)
     except (ValueError, TypeError) as error:
         raise UsageError(_one_line(str(error), [])) from error
-    return type(defaults)(**{entry.name: getattr(namespace, entry.name) for entry in fields(defaults)})  # pyright: ignore[reportArgumentType]
+    return type(defaults)(**{entry.name: getattr(chosen, entry.name) for entry in fields(defaults)})  # pyright: ignore[reportArgumentType]
+
+
+def _check_groups(where: str, parsed: Namespace, defaults: Any) -> None:
+    """Refuse a single value where a group of options belongs."""
+    for name, default in vars(defaults).items():
+        value = getattr(parsed, name)
+        if is_dataclass(default):
+            if not isinstance(value, Namespace):
+                known = ", ".join(vars(default))
+                raise UsageError(f"{where}{name}: '{value}' stands where a group of options belongs: {known}")
+            _check_groups(f"{where}{name}.", value, default)
 
 
 def _add(parser: ArgumentParser, name: str, default: Any, options: type) -> None:
@@ -63,6 +74,9 @@ def _one_line(message: str, options: list[str]) -> str:
     unrecognized = re.search(r"[Uu]nrecognized arguments: (.*)", message)
     if unrecognized:
         return _unknown_option(unrecognized[1].split()[0].partition("=")[0], options)
+    refused = re.search(r"(?:Group '([\w.]+)' does not accept option|Option) '([\w.]+)'", message)
+    if refused:
+        return _unknown_option(f"--{refused[1]}.{refused[2]}" if refused[1] else f"--{refused[2]}", options)
     choice = re.search(r"'?Parser key \"([\w.]+)\": Expected a typing.Literal\[(.*?)\]. Got value: (.*)", message)
     if choice:
         allowed = [each.strip().strip("'") for each in choice[2].split(",")]

@@ -6,11 +6,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 PLAIN_INTERVAL = 10.0  # Seconds between lines where standard error is not a terminal.
 
 
+@runtime_checkable
 class Advance(Protocol):
     """Called after work is done."""
 

@@ -135,8 +135,14 @@ def _checked(path: Path, file: h5py.File, task: Task) -> Stored:
         raise DriftnetError(
             f"{path}: '{name}' has shape {shape}; {task.name} needs (sample, time, channel >= {len(task.components)}, x, y)"
         )
-    # A few bytes can claim terabytes: believe a size only where the file has room for it.
-    if variable.chunks is None and variable.id.get_storage_size() > path.stat().st_size:
-        raise DriftnetError(f"{path} is cut short: '{name}' claims more bytes than the file has")
+    _believe_size(path, variable)
     attributes = {key: value for key, value in file.attrs.items() if isinstance(value, str)}
     return Stored(path, name, *shape[:3], size=shape[3:], attributes=attributes)
+
+
+def _believe_size(path: Path, variable: h5py.Dataset) -> None:
+    """A few bytes can claim terabytes: only what has room in the file is read."""
+    held = min(variable.id.get_storage_size(), path.stat().st_size)
+    if held == 0 or (variable.chunks is None and held < variable.nbytes):
+        name, claimed = Path(str(variable.name)).name, variable.nbytes
+        raise DriftnetError(f"{path} is cut short: '{name}' claims {claimed // 10**6} MB and holds {held // 10**6} MB")

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from driftnet.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet
 from driftnet.errors import UsageError
-from driftnet.models.convolution import Padding, depthwise, padding_mode
-from driftnet.models.mixers import convolution, drift
+from driftnet.models.convolution import Padding, convolution, depthwise, padding_mode
+from driftnet.models.mixers import convolution as convolution_mixer
+from driftnet.models.mixers import drift
 from driftnet.models.norms import norm
 from driftnet.tasks.base import Boundary
 
@@ -21,7 +22,7 @@ Mixer = Callable[[int], nn.Module]
 
 INITIAL_SPREAD = 0.02  # Standard deviation of linear and convolution weights at the start, as published.
 LAYER_SCALE = 1e-6  # First value of the ConvNeXt blocks' layer scale (Liu et al. 2022).
-MIXERS = {DriftMixer: drift.build, ConvolutionMixer: convolution.build}
+MIXERS = {DriftMixer: drift.build, ConvolutionMixer: convolution_mixer.build}
 
 
 def build(config: DriftNet | ConvUNet, channels_in: int, channels_out: int, boundary: Boundary) -> nn.Module:
@@ -50,7 +51,7 @@ class MultiScale(nn.Module):
         self.merge = nn.ModuleList(PatchMerge(fine, coarse, conditioned) for fine, coarse in neighbours)
         self.split = nn.ModuleList(PatchSplit(coarse, fine, conditioned) for fine, coarse in neighbours)
         self.recover = nn.ConvTranspose2d(widths[0], channels_out, config.patch, stride=config.patch)
-        self.smooth = nn.Conv2d(channels_out, channels_out, 5, padding=2, bias=False, padding_mode=padding)
+        self.smooth = convolution(channels_out, channels_out, 5, padding, bias=False)
         self.apply(_initialise)
 
     def forward(self, x: Float[Tensor, "b c_in h w"], lead: Float[Tensor, " b"] | None = None) -> Float[Tensor, "b c_out h w"]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from torch import nn
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from driftnet.configs import Frame
 from driftnet.tasks.base import Boundary
@@ -17,6 +20,30 @@ def padding_mode(frame: Frame, boundary: Boundary) -> Padding:
     return "circular" if frame.padding == "boundary" and boundary == "periodic" else "zeros"
 
 
-def depthwise(channels: int, kernel: int, padding: Padding, bias: bool = True) -> nn.Conv2d:
-    """One kernel for every channel, at unchanged size."""
-    return nn.Conv2d(channels, channels, kernel, padding=kernel // 2, groups=channels, bias=bias, padding_mode=padding)
+class Convolution(nn.Conv2d):
+    """A convolution at unchanged size whose circular padding works on grids smaller than its kernel, too."""
+
+    def forward(self, input: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:
+        """The convolved field."""
+        if self.padding_mode == "zeros":
+            return super().forward(input)
+        return F.conv2d(wrap(input, self.kernel_size[0] // 2), self.weight, self.bias, groups=self.groups)
+
+
+def convolution(channels_in: int, channels_out: int, kernel: int, padding: Padding, **options: Any) -> Convolution:
+    """A square kernel of odd side."""
+    return Convolution(channels_in, channels_out, kernel, padding=kernel // 2, padding_mode=padding, **options)
+
+
+def depthwise(channels: int, kernel: int, padding: Padding, bias: bool = True) -> Convolution:
+    """One kernel for every channel."""
+    return convolution(channels, channels, kernel, padding, groups=channels, bias=bias)
+
+
+def wrap(x: Float[Tensor, "b c h w"], margin: int) -> Float[Tensor, "b c h2 w2"]:
+    """A field continued periodically by `margin` points on every side, however small it is.
+
+    The result has its channels last in memory: depth-wise convolutions are then several times faster on a CPU.
+    """
+    rows, columns = (torch.arange(-margin, size + margin, device=x.device) % size for size in x.shape[-2:])
+    return x.permute(0, 2, 3, 1)[:, rows[:, None], columns].permute(0, 3, 1, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Complex, Float
@@ -16,6 +16,7 @@ Scheme = Literal["etdrk2", "etdrk4"]
 CONTOUR_POINTS = 32  # Kassam and Trefethen 2005: a mean over a circle is free of cancellation near z = 0.
 
 
+@runtime_checkable
 class Step(Protocol):
     """One time step."""
 

@@ -32,7 +32,7 @@ def spectral_viscosity(
     return -epsilon * (2 * pi) ** 2 * n_squared
 
 
-def project(velocity_hat: Complex[Tensor, "b 2 x half_y"], grid: Grid) -> Complex[Tensor, "b 2 x half_y"]:
+def project(velocity_hat: Complex[Tensor, "*b 2 x half_y"], grid: Grid) -> Complex[Tensor, "*b 2 x half_y"]:
     """Leray projection: the divergence-free part, the mean flow kept."""
     kx, ky = grid.wavenumbers
     k_squared = (kx**2 + ky**2).clamp(min=(2 * pi / grid.length) ** 2 / 2)
@@ -41,7 +41,7 @@ def project(velocity_hat: Complex[Tensor, "b 2 x half_y"], grid: Grid) -> Comple
     return torch.stack((u_hat - kx * potential, v_hat - ky * potential), -3)
 
 
-def velocity_from_vorticity(vorticity_hat: Complex[Tensor, "b x half_y"], grid: Grid) -> Complex[Tensor, "b 2 x half_y"]:
+def velocity_from_vorticity(vorticity_hat: Complex[Tensor, "*b x half_y"], grid: Grid) -> Complex[Tensor, "*b 2 x half_y"]:
     """Biot-Savart with omega = dv/dx - du/dy and no mean flow."""
     kx, ky = grid.wavenumbers
     k_squared = (kx**2 + ky**2).clamp(min=(2 * pi / grid.length) ** 2 / 2)

@@ -123,8 +123,8 @@ def _training(result: xr.Dataset) -> str:
     steps, pairs, trajectories, best = (
         int(facts[key]) for key in ("training_steps", "training_pairs", "training_trajectories", "best_step")
     )
+    once, twice = int(facts["parameters"]), int(facts["parameters_as_reals"])
     return (
-        f"{steps} steps on {pairs} pairs of {trajectories} trajectories in {facts['training_seconds']:.0f} s; weights of step "
-        f"{best}, the best on validation; {int(facts['parameters']):,} parameters, or {int(facts['parameters_as_reals']):,} with "
-        "complex ones counted twice"
+        f"{steps} steps on {pairs} pairs of {trajectories} trajectories in {facts['training_seconds']:.0f} s; weights of "
+        f"step {best}, the best on validation; {once:,} parameters, or {twice:,} with complex ones counted twice"
     )

@@ -1,0 +1,122 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import driftnet
+from driftnet import registry
+from driftnet.cli import main
+from driftnet.configs import Evaluation
+from driftnet.data.trajectories import Trajectories
+from driftnet.evaluate.run import Subject, baseline, measure
+from driftnet.metrics.errors import relative_l1
+
+TASK = registry.task("NS-PwC")
+
+
+@pytest.fixture(scope="module")
+def test_split(small_data) -> Trajectories:
+    return Trajectories(small_data, TASK, "test")
+
+
+def measured(name: str, test_split, tmp_path, **settings) -> xr.Dataset:
+    return measure(baseline(name, tmp_path, test_split), test_split, Evaluation(**settings), "cpu")
+
+
+@pytest.fixture(scope="module")
+def evaluated(small_run):
+    main(["evaluate", str(small_run)])
+    return small_run
+
+
+def results(run) -> xr.Dataset:
+    return xr.load_dataset(run / "metrics.nc", engine="h5netcdf")
+
+
+def test_the_zero_row_scores_one_at_every_step(test_split, tmp_path):
+    assert np.allclose(measured("zero", test_split, tmp_path).relative_l1, 1)
+
+
+def test_the_persistence_row_is_the_distance_from_the_first_snapshot(test_split, tmp_path):
+    errors = measured("persistence", test_split, tmp_path).relative_l1
+    for index in range(2):
+        truth = test_split[index]
+        for step in (1, 3):
+            assert float(errors[index, step - 1, 0]) == pytest.approx(relative_l1(truth[0], truth[step]).item(), rel=1e-6)
+
+
+def test_the_coarse_solver_beats_doing_nothing_and_is_not_exact(test_split, tmp_path):
+    solver, nothing = (measured(name, test_split, tmp_path).relative_l1 for name in ("coarse-solver", "persistence"))
+    assert 0 < float(solver[:, -1].mean()) < 0.8 * float(nothing[:, -1].mean())
+
+
+def test_the_metrics_of_a_run_are_those_of_its_rollout(evaluated, test_split):
+    operator = driftnet.load(evaluated)
+    truth = torch.stack([test_split[index] for index in range(2)])
+    with torch.no_grad():
+        states = driftnet.rollout(operator, truth[:, 0], test_split.static(2), 3)
+    assert np.allclose(results(evaluated).relative_l1[..., 0], relative_l1(states, truth[:, 1:]), rtol=1e-5)
+
+
+def test_the_file_names_its_dimensions_and_states_its_protocol(evaluated):
+    dataset = results(evaluated)
+    assert dataset.relative_l1.dims == ("sample", "snapshot", "quantity")
+    assert list(dataset.snapshot.values) == [1, 2, 3]
+    assert dataset.time.values == pytest.approx([0.05, 0.1, 0.15])
+    assert dataset.attrs["final_snapshot"] == 3
+    assert json.loads(dataset.attrs["settings"])["test"] == [5, 7]
+
+
+def test_batching_does_not_change_the_metrics(test_split, tmp_path):
+    one, two = (measured("coarse-solver", test_split, tmp_path, batch=batch) for batch in (1, 2))
+    assert np.allclose(one.relative_l1, two.relative_l1, rtol=1e-5)
+
+
+def test_what_is_not_a_number_counts_as_an_infinite_error(test_split, tmp_path):
+    broken = Subject("broken", tmp_path, lambda: lambda state, static: state * float("nan"), {"parameters": 0, "seconds": 0.0})
+    assert np.isposinf(measure(broken, test_split, Evaluation(), "cpu").relative_l1).all()
+
+
+def test_measuring_twice_says_so_and_other_settings_are_refused(evaluated, capsys):
+    main(["evaluate", str(evaluated)])
+    assert capsys.readouterr().out.count("is already measured") == 4
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(evaluated), "--evaluation.steps", "2"])
+    assert stop.value.code == 2
+    assert "measured under other settings" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--evaluation.steps", "9"], "evaluation.steps: 9 is more than the 3 steps"),
+        (["--baselines", "[persistance]"], "no baseline is called 'persistance'. Did you mean 'persistence'?"),
+    ],
+)
+def test_evaluations_that_cannot_be_are_refused(flags, message, evaluated, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(evaluated), "--overwrite", *flags])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_damaged_weights_are_named_in_one_line(small_run, tmp_path, capsys):
+    run = tmp_path / "task" / "model" / "0"
+    shutil.copytree(small_run, run)
+    (run / "metrics.nc").unlink(missing_ok=True)
+    weights = run / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(run), "--baselines", "[]"])
+    assert stop.value.code == 1
+    assert "could not read" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_finished_run_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(tmp_path)])
+    assert stop.value.code == 1
+    assert "is not a finished run" in capsys.readouterr().err

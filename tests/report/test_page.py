@@ -1,0 +1,129 @@
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from driftnet.cli import main
+from driftnet.report import tables
+from driftnet.report.page import page
+
+
+@pytest.fixture(scope="module")
+def results_folder(small_run, tmp_path_factory):
+    root = tmp_path_factory.mktemp("results") / "runs"
+    shutil.copytree(small_run.parents[2], root)
+    main(["evaluate", str(root / "NS-PwC" / "drift-net-tiny" / "0"), "--overwrite"])
+    return root
+
+
+@pytest.fixture(scope="module")
+def html(results_folder) -> str:
+    return page(tables.collect([results_folder]))
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.cells, self.row = [], [], None
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+        if tag == "tr":
+            self.cells.append([])
+        assert not {"src", "href"} & {name for name, value in attrs if value and not value.startswith(("data:", "#"))}
+
+    def handle_endtag(self, tag):
+        if tag not in ("meta", "img"):
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells[-1].append(data)
+
+
+def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(html):
+    reader = Reader()
+    reader.feed(html)
+    assert reader.open == []
+    assert "<script" not in html
+    assert not re.search(r'(?:src|href)="https?:', html)
+    assert "url(http" not in html
+
+
+def test_the_table_shows_what_was_measured_best_first(html, results_folder):
+    reader = Reader()
+    reader.feed(html)
+    _, *rows = reader.cells
+    means = [float(cells[1 if cells[0] in ("zero", "persistence", "coarse-solver") else 3]) for cells in rows]
+    measured = [tables.row(result).final_mean for result in tables.collect([results_folder])]
+    assert means == sorted(means)
+    assert means == pytest.approx(measured, abs=5e-5)
+    assert {cells[0] for cells in rows} == {"zero", "persistence", "coarse-solver", "drift-net-tiny"}
+
+
+def test_the_page_states_protocol_sizes_seed_parameters_machine_and_time(html, results_folder):
+    for stated in (
+        "2 test trajectories on 16 x 16 points",
+        "T* is snapshot 3",
+        "593,838",
+        "12 steps on 12 pairs",
+        "cores",
+        "torch",
+    ):
+        assert stated in html
+
+
+def test_results_of_different_protocols_are_not_put_in_one_table(results_folder, tmp_path, capsys):
+    root = tmp_path / "runs"
+    shutil.copytree(results_folder, root)
+    main(["evaluate", str(root / "NS-PwC/drift-net-tiny/0"), "--evaluation.steps", "2", "--baselines", "[]", "--overwrite"])
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(root), "--output", str(tmp_path / "page.html")])
+    assert stop.value.code == 2
+    assert "differ in task, data or protocol" in capsys.readouterr().err
+
+
+def test_a_report_is_not_overwritten_unasked(results_folder, tmp_path, capsys):
+    output = tmp_path / "page.html"
+    main(["report", str(results_folder), "--output", str(output)])
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(results_folder), "--output", str(output)])
+    assert stop.value.code == 2
+    assert "give --overwrite" in capsys.readouterr().err
+    main(["report", str(results_folder), "--output", str(output), "--overwrite"])
+
+
+def test_a_folder_without_results_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(tmp_path)])
+    assert stop.value.code == 1
+    assert "there is no metrics.nc" in capsys.readouterr().err
+
+
+def test_a_model_that_blew_up_is_shown_as_such(results_folder):
+    result = tables.collect([results_folder])[0].copy(deep=True)
+    result.relative_l1[0] = np.inf
+    line = tables.row(result)
+    assert line.blown_up == 0.5
+    assert line.final_mean == float("inf")
+    assert page([result, *tables.collect([results_folder])[1:]])
+
+
+def test_a_damaged_metrics_file_is_named_in_one_line(results_folder, tmp_path, capsys):
+    root = tmp_path / "runs"
+    shutil.copytree(results_folder, root)
+    broken = root / "NS-PwC" / "zero" / "metrics.nc"
+    broken.write_bytes(broken.read_bytes()[:500])
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(root), "--output", str(tmp_path / "page.html")])
+    assert stop.value.code == 1
+    assert "could not read" in capsys.readouterr().err
+
+
+def test_metrics_open_in_xarray(results_folder):
+    with xr.open_dataset(results_folder / "NS-PwC" / "zero" / "metrics.nc", engine="h5netcdf") as dataset:
+        assert dataset.relative_l1.dims == ("sample", "snapshot", "quantity")

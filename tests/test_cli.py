@@ -1,0 +1,132 @@
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+import yaml
+
+from driftnet.cli import main
+
+
+def fails(capsys, *arguments: str) -> tuple[int, str]:
+    """Exit code and the one line said."""
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, said
+    return stop.value.code, said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("trian", "no command is called 'trian'. Did you mean 'train'? Known: evaluate, generate, info, report, train."),
+        ("train NS-PwC drft-net", "no model is called 'drft-net'. Did you mean 'drift-net'? Known: "),
+        ("generate NS-PvC", "no task is called 'NS-PvC'. Did you mean 'NS-PwC'? Known: "),
+        ("train NS-PwC", "driftnet train needs TASK MODEL, then options"),
+        ("evaluate", "driftnet evaluate needs RUN..., then options"),
+        ("train NS-PwC drift-net --training.batc 3", "there is no option --training.batc. Did you mean '--training.batch'?"),
+        ("train NS-PwC drift-net --training.batch x", "--training.batch: 'x' is not of type int"),
+        ("train NS-PwC drift-net --training.batch -3", "training.batch: -3 is not positive"),
+        (
+            "train NS-PwC drift-net --model.mixer.mask sym",
+            "'sym' is not one of symmetric, published. Did you mean 'symmetric'?",
+        ),
+        ("train NS-PwC drift-net --model.mixer.cutoff 1.5", "mixer.cutoff: 1.5 is not between 0 and 1"),
+        ("train NS-PwC drift-net --model.backbone.widths [8]", "backbone: widths, depths and skips name 1, 4 and 4 levels"),
+        ("train NS-PwC conv-unet --model.mixer.kernel 4", "mixer.kernel: 4 is not odd"),
+        ("train NS-PwC drift-net --model.mixer.mask", "--model.mixer.mask"),
+        ("train NS-PwC drift-net --config none.yaml", "--config: File does not exist"),
+        ("generate NS-PwC --split.test 0", "split.test: 0 is not positive"),
+        ("generate NS-PwC --resolution 64 extra", "unexpected argument 'extra'; names come first, then options"),
+        ("info nonsense", "no topic is called 'nonsense'"),
+        ("info --fast", "driftnet info takes no option --fast"),
+    ],
+)
+def test_a_wrong_command_is_answered_in_one_line_with_code_two(arguments, message, capsys):
+    code, said = fails(capsys, *arguments.split())
+    assert code == 2
+    assert message in said
+
+
+def test_a_failure_has_code_one(capsys, tmp_path):
+    code, said = fails(capsys, "train", "NS-PwC", "drift-net-tiny", "--data", str(tmp_path / "no.nc"), "--runs", str(tmp_path))
+    assert code == 1
+    assert "there is no data file" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("training: {batchh: 3}", "there is no option --training.batchh. Did you mean '--training.batch'?"),
+        ("training: 3", "training: '3' stands where a group of options belongs: epochs, steps"),
+        ("training: {loss: 3}", "training.loss: '3' stands where a group of options belongs: p, reduction"),
+        ("nonsense: 1", "there is no option --nonsense"),
+        ("[1, 2]", "Unexpected config"),
+        ("a: [", "Problems parsing config"),
+        ("\x00", "Problems parsing config"),
+    ],
+)
+def test_a_wrong_config_file_is_answered_in_one_line(content, message, capsys, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(content)
+    code, said = fails(capsys, "train", "NS-PwC", "drift-net", "--config", str(path))
+    assert code == 2
+    assert message in said
+
+
+def printed_config(capsys, *arguments: str) -> dict:
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--print_config"])
+    assert stop.value.code == 0
+    return yaml.safe_load(capsys.readouterr().out)
+
+
+def test_flags_win_over_the_file_and_the_file_over_the_preset(capsys, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("training: {batch: 7, rate: 0.5}\nmodel: {mixer: {bands: 3}}\n")
+    shown = printed_config(capsys, "train", "NS-PwC", "drift-net-tiny", "--config", str(path), "--training.batch", "9")
+    assert (shown["training"]["batch"], shown["training"]["rate"], shown["training"]["clip"]) == (9, 0.5, 5.0)
+    assert (shown["model"]["mixer"]["bands"], shown["model"]["backbone"]["patch"]) == (3, 2)
+
+
+def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):
+    first = printed_config(capsys, "generate", "NS-PwC", "--resolution", "64", "--split.train", "3")
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(first))
+    assert printed_config(capsys, "generate", "NS-PwC", "--config", str(path)) == first
+
+
+@pytest.mark.parametrize("verb", ["generate", "train", "evaluate", "report", "info"])
+def test_every_command_explains_itself(verb, capsys):
+    with suppress(SystemExit):
+        main([verb, "--help"])
+    assert f"driftnet {verb}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("topic", ["tasks", "tasks NS-PwC", "models", "models drift-net", "metrics", "baselines", ""])
+def test_info_answers_every_topic(topic, capsys):
+    main(["info", *topic.split()])
+    assert capsys.readouterr().out.strip()
+
+
+def test_info_shows_a_run_and_a_data_file(small_run, small_data, capsys):
+    main(["info", "run", str(small_run)])
+    assert "best_validation" in capsys.readouterr().out
+    main(["info", "data", str(small_data)])
+    assert "velocity     (7, 4, 3, 16, 16)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["info", "tasks"], ["train", "NS-PwC", "drift-net", "--help"]])
+def test_help_answers_at_once_and_without_torch(arguments):
+    program = "import sys; from driftnet.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program, *arguments], check=True, capture_output=True)
+    # 0.05 to 0.3 s on an idle machine; the margin is for a busy one.
+    assert time.perf_counter() - began < 1.5
+
+
+def test_importing_the_package_does_not_import_torch():
+    program = "import sys, driftnet; assert 'torch' not in sys.modules; driftnet.load; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
