@@ -92,6 +92,8 @@ class ReportOptions:
 
     output: Path = Path("report.html")
     """The page to write."""
+    figures: Path | None = None
+    """A folder for the figures as files of their own."""
     overwrite: bool = False
     """Replace what exists."""
 
@@ -158,7 +160,7 @@ def report(names: list[str], flags: list[str]) -> str:
     options = _options("report", ReportOptions(), flags)
     from driftnet.report.page import write_report
 
-    return write_report([Path(name) for name in names], options.output, options.overwrite)
+    return write_report([Path(name) for name in names], options.output, options.figures, options.overwrite)
 
 
 def info(names: list[str], flags: list[str]) -> str:

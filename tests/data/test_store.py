@@ -43,7 +43,7 @@ def test_a_missing_file_says_how_to_make_it(tmp_path):
 def test_a_truncated_file_is_refused(small_data, tmp_path):
     path = tmp_path / "cut.nc"
     path.write_bytes(small_data.read_bytes()[:-1000])
-    with pytest.raises(DriftnetError, match="cut.nc: it is not a whole HDF5 file"):
+    with pytest.raises(DriftnetError, match=r"cut\.nc: it is not a whole HDF5 file"):
         inspect(path, TASK)
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from driftnet import registry
 from driftnet.cli import main
 from driftnet.report import tables
-from driftnet.report.page import page
+from driftnet.report.page import draw, page
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,12 @@ def results_folder(small_run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def html(results_folder) -> str:
-    return page(tables.collect([results_folder]))
+    return rendered(tables.collect([results_folder]))
+
+
+def rendered(results) -> str:
+    task = registry.task("NS-PwC")
+    return page(results, task, draw(results, task))
 
 
 class Reader(HTMLParser):
@@ -94,7 +100,9 @@ def test_a_report_is_not_overwritten_unasked(results_folder, tmp_path, capsys):
         main(["report", str(results_folder), "--output", str(output)])
     assert stop.value.code == 2
     assert "give --overwrite" in capsys.readouterr().err
-    main(["report", str(results_folder), "--output", str(output), "--overwrite"])
+    main(["report", str(results_folder), "--output", str(output), "--overwrite", "--figures", str(tmp_path / "figures")])
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names == {"error.svg", "spectrum-velocity.svg", "fields-drift-net-tiny-0.png"}
 
 
 def test_a_folder_without_results_is_refused(tmp_path, capsys):
@@ -110,7 +118,7 @@ def test_a_model_that_blew_up_is_shown_as_such(results_folder):
     line = tables.row(result)
     assert line.blown_up == 0.5
     assert line.final_mean == float("inf")
-    assert page([result, *tables.collect([results_folder])[1:]])
+    assert "inf" in rendered([result, *tables.collect([results_folder])[1:]])
 
 
 def test_a_damaged_metrics_file_is_named_in_one_line(results_folder, tmp_path, capsys):

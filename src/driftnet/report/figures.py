@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Sequence
 
@@ -23,7 +22,7 @@ def error_curves(results: Sequence[xr.Dataset]) -> str:
         errors = result.relative_l1.mean("quantity")
         finite = errors.where(np.isfinite(errors))
         axes.plot(result.time, finite.mean("sample"), label=label(result), **style)
-        if "seed" in result.attrs:
+        if is_trained(result):
             low, high = (finite.quantile(q, "sample") for q in (0.25, 0.75))
             axes.fill_between(result.time, low, high, color=style["color"], alpha=0.15, linewidth=0)
     axes.set_yscale("log")
@@ -44,7 +43,7 @@ def spectra(results: Sequence[xr.Dataset], quantity: str) -> str:
     return _svg(figure)
 
 
-def fields(result: xr.Dataset, channel: str) -> str:
+def fields(result: xr.Dataset, channel: str) -> bytes:
     """Truth, prediction and error of the first example; truth and prediction share their colours."""
     truth, prediction = (result[f"example_{kind}"].isel(example=0).sel(channel=channel) for kind in ("truth", "prediction"))
     error = prediction - truth
@@ -99,7 +98,12 @@ def _svg(figure: Figure) -> str:
     return stream.getvalue()[stream.getvalue().index("<svg") :]
 
 
-def _png(figure: Figure) -> str:
+def is_trained(result: xr.Dataset) -> bool:
+    """Whether a result is a trained model's and not a baseline's."""
+    return "seed" in result.attrs
+
+
+def _png(figure: Figure) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}">'
+    return stream.getvalue()

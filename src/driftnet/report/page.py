@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import xarray as xr
 
 from driftnet import registry
-from driftnet.files import refuse_existing, write_text
+from driftnet.files import refuse_existing, write_text, written_aside
 from driftnet.report import figures, tables
 from driftnet.tasks.base import Task
 
@@ -32,25 +34,73 @@ dt { color: var(--soft); font-size: .85rem } dd { margin: 0 0 .5rem; overflow-wr
 """
 
 
-def write_report(folders: Sequence[Path], output: Path, overwrite: bool) -> str:
-    """Write the page; returns where it is."""
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the page; `content` is an SVG or the bytes of a PNG."""
+
+    name: str
+    caption: str
+    content: str | bytes
+
+    @property
+    def file(self) -> str:
+        """Name of the figure as a file of its own."""
+        return f"{self.name}.{'svg' if isinstance(self.content, str) else 'png'}"
+
+    @property
+    def markup(self) -> str:
+        """The figure inside the page."""
+        content = self.content
+        if isinstance(content, bytes):
+            content = f'<img alt="{escape(self.caption)}" src="data:image/png;base64,{b64encode(content).decode()}">'
+        return f"<figure>{content}<figcaption>{escape(self.caption)}</figcaption></figure>"
+
+
+def write_report(folders: Sequence[Path], output: Path, figures_folder: Path | None, overwrite: bool) -> str:
+    """Write the page, and its figures as files where a folder is given; returns where it is."""
     refuse_existing(output, overwrite)
     results = tables.collect(folders)
-    write_text(output, page(results))
-    return f"report: {output.resolve()}"
-
-
-def page(results: Sequence[xr.Dataset]) -> str:
-    """The whole document."""
     task: Task = registry.task(results[0].attrs["task"])
-    body = "".join(
-        (_head(task, results[0]), _table(results), _curves(results, task), _fields(results, task), _protocol(results))
+    pictures = draw(results, task)
+    if figures_folder:
+        for picture in pictures:
+            with written_aside(figures_folder / picture.file) as aside:
+                aside.write_bytes(picture.content if isinstance(picture.content, bytes) else picture.content.encode())
+    write_text(output, page(results, task, pictures))
+    return f"{tables.as_text(results)}\nreport: {output.resolve()}"
+
+
+def draw(results: Sequence[xr.Dataset], task: Task) -> list[Picture]:
+    """All figures of the page."""
+    caption = "Mean relative L1 over time; shaded: the middle half of the test trajectories."
+    pictures = [Picture("error", caption, figures.error_curves(results))]
+    for quantity in task.quantities:
+        caption = f"Energy of the {quantity.name} at T*, averaged over the test trajectories."
+        pictures.append(Picture(f"spectrum-{quantity.name}", caption, figures.spectra(results, quantity.name)))
+    channel = task.components[0]
+    for result in filter(figures.is_trained, results):
+        label = figures.label(result)
+        name = f"fields-{label.replace(', seed ', '-')}"
+        pictures.append(Picture(name, f"{label}: {channel} of the first test trajectory.", figures.fields(result, channel)))
+    return pictures
+
+
+def page(results: Sequence[xr.Dataset], task: Task, pictures: Sequence[Picture]) -> str:
+    """The whole document."""
+    curves = "".join(picture.markup for picture in pictures if isinstance(picture.content, str))
+    fields = "".join(picture.markup for picture in pictures if isinstance(picture.content, bytes))
+    body = (
+        _head(task, results[0]),
+        _table(results),
+        f'<h2>Error and spectrum</h2><div class="pair">{curves}</div>',
+        f"<h2>Truth, prediction, error</h2>{fields}" if fields else "",
+        _protocol(results),
     )
-    title = f"{task.name}: closed-loop results"
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>{escape(task.name)}: closed-loop results</title>"
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
-        f"<body>{body}</body></html>\n"
+        f"<body>{''.join(body)}</body></html>\n"
     )
 
 
@@ -79,30 +129,6 @@ def _table(results: Sequence[xr.Dataset]) -> str:
     )
 
 
-def _curves(results: Sequence[xr.Dataset], task: Task) -> str:
-    curves = ("Mean relative L1 over time; shaded: the middle half of the test trajectories.", figures.error_curves(results))
-    names = [quantity.name for quantity in task.quantities]
-    spectra = [
-        (f"Energy of the {name} at T*, averaged over the test trajectories.", figures.spectra(results, name)) for name in names
-    ]
-    shown = "".join(_figure(caption, image) for caption, image in (curves, *spectra))
-    return f'<h2>Error and spectrum</h2><div class="pair">{shown}</div>'
-
-
-def _fields(results: Sequence[xr.Dataset], task: Task) -> str:
-    trained = [result for result in results if "seed" in result.attrs]
-    channel = task.components[0]
-    shown = "".join(
-        _figure(f"{result.attrs['model']}: {channel} of the first test trajectory.", figures.fields(result, channel))
-        for result in trained
-    )
-    return f"<h2>Truth, prediction, error</h2>{shown}" if shown else ""
-
-
-def _figure(caption: str, image: str) -> str:
-    return f"<figure>{image}<figcaption>{escape(caption)}</figcaption></figure>"
-
-
 def _protocol(results: Sequence[xr.Dataset]) -> str:
     facts = results[0].attrs
     settings = json.loads(facts["settings"])
@@ -112,7 +138,7 @@ def _protocol(results: Sequence[xr.Dataset]) -> str:
         "test trajectories in the file": f"{settings['test'][0]} to {settings['test'][1] - 1}",
         "machine": facts["evaluated_on"] + f", {int(facts['threads'])} threads",
         "versions": facts["evaluated_with"],
-        **{f"training of {figures.label(result)}": _training(result) for result in results if "seed" in result.attrs},
+        **{f"training of {figures.label(result)}": _training(result) for result in filter(figures.is_trained, results)},
     }
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in entries.items())
     return f"<h2>Protocol</h2><dl>{listed}</dl><p>Made by driftnet {version('driftnet')}.</p>"
