@@ -29,7 +29,7 @@ demo: setup
 	  --data $(DEMO)/data/NS-PwC.nc --runs $(DEMO)/runs
 	$(DRIFTNET) train NS-PwC conv-unet-tiny --config recipes/laptop/train.yaml --training.steps $(STEPS) \
 	  --data $(DEMO)/data/NS-PwC.nc --runs $(DEMO)/runs
-	$(DRIFTNET) evaluate $(DEMO)/runs/NS-PwC/drift-net-tiny/0 $(DEMO)/runs/NS-PwC/conv-unet-tiny/0
+	$(DRIFTNET) evaluate $(DEMO)/runs/NS-PwC/drift-net-tiny/0 $(DEMO)/runs/NS-PwC/conv-unet-tiny/0 --threads 1
 	$(DRIFTNET) report $(DEMO)/runs --output $(DEMO)/report.html --figures $(DEMO)/figures --overwrite
 
 test: .venv/developed
