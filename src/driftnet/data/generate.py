@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -195,7 +196,8 @@ def _runner(workers: int) -> Iterator:
 
 
 def _end_with_parent() -> None:
-    """A killed parent must not leave workers behind."""
+    """A killed parent must not leave workers behind; a Ctrl-C is the parent's to answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         parent = parent_process()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import yaml
 
-from driftnet import registry
 from driftnet.configs import Evaluation
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
 from driftnet.evaluate.run import baseline, evaluate, trained_run
+from driftnet.models.saved import describe
 
 
 def evaluate_runs(
@@ -32,9 +32,12 @@ def evaluate_runs(
 
 
 def _test_split(run: Path, data: Path | None) -> Trajectories:
+    task, _ = describe(run)
+    return Trajectories(data or _training_data(run / "config.yaml"), task, "test")
+
+
+def _training_data(config: Path) -> Path:
     try:
-        recipe = yaml.safe_load((run / "config.yaml").read_text())
-        task, path = registry.task(recipe["task"]), data or Path(recipe["data"])
+        return Path(yaml.safe_load(config.read_text())["data"])
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise DriftnetError(f"could not read {run / 'config.yaml'}: {error}") from error
-    return Trajectories(path, task, "test")
+        raise DriftnetError(f"could not read {config}: {error}") from error

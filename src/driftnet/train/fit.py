@@ -65,7 +65,10 @@ def train(recipe: Recipe, folder: Path, device: str, overwrite: bool) -> str:
 
 def _claim(recipe: Recipe, folder: Path) -> None:
     """A folder belongs to the recipe that began it."""
-    path, text = folder / "config.yaml", yaml.safe_dump(to_dict(recipe), sort_keys=False)
+    path = folder / "config.yaml"
+    settings = {key: value for key, value in to_dict(recipe).items() if key not in ("task", "preset")}
+    command = f"# driftnet train {recipe.task} {recipe.preset} --config config.yaml"
+    text = f"{command}\n{yaml.safe_dump(settings, sort_keys=False)}"
     if not path.exists():
         write_text(path, text)
     elif path.read_text() != text:
