@@ -2,11 +2,12 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 import yaml
 
-from driftnet.cli import main
+from driftnet.cli import COMMANDS, main
 
 
 def fails(capsys, *arguments: str) -> tuple[int, str]:
@@ -130,3 +131,13 @@ def test_help_answers_at_once_and_without_torch(arguments):
 def test_importing_the_package_does_not_import_torch():
     program = "import sys, driftnet; assert 'torch' not in sys.modules; driftnet.load; assert 'torch' in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_an_interrupted_command_says_so_and_leaves_with_code_130(capsys, monkeypatch):
+    def interrupted(names, flags):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(COMMANDS, "info", replace(COMMANDS["info"], run=interrupted))
+    code, said = fails(capsys, "info")
+    assert code == 130
+    assert said == "driftnet: interrupted; the same command goes on from there\n"

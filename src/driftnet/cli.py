@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"driftnet: {error}", file=sys.stderr)
         sys.exit(USAGE if isinstance(error, UsageError) else getattr(error, "exit_code", FAILURE))
     except KeyboardInterrupt as interrupt:
-        print(f"driftnet: {interrupt or 'interrupted; the same command goes on from there'}", file=sys.stderr)
+        print(f"driftnet: {str(interrupt) or 'interrupted; the same command goes on from there'}", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 
