@@ -1,0 +1,92 @@
+"""Options of the commands; what stands below a field is its help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from driftnet import registry
+from driftnet.configs import Evaluation, ModelConfig, Training
+from driftnet.tasks.base import Split
+from driftnet.tasks.equations import Simulation
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """Options of `driftnet generate`."""
+
+    split: Split
+    """Trajectories for training, validation and test."""
+    resolution: int
+    """Grid points along an axis."""
+    snapshots: int
+    """Snapshots of a trajectory, at the task's spacing."""
+    simulation: Simulation
+    """The equation and its random initial data."""
+    output: Path
+    """The file to make."""
+    workers: int
+    """Processes, one thread each."""
+    seed: int = 0
+    """Trajectory i depends on the seed and on i alone."""
+    precision: Literal["float32", "float64"] = "float32"
+    """Arithmetic of the solver; files hold float32."""
+    batch: int = 8
+    """Trajectories solved together; does not change them."""
+    device: str = "cpu"
+    """Where to solve: cpu, cuda, cuda:1, ..."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Options of `driftnet train`."""
+
+    data: Path
+    """The data file."""
+    model: ModelConfig
+    """The network, from the preset."""
+    training: Training = field(default_factory=Training)
+    """How it is trained."""
+    seed: int = 0
+    """Decides the first weights and the order of the pairs."""
+    runs: Path = Path("runs")
+    """The run goes to RUNS/<task>/<model>/<seed>."""
+    device: str = "cpu"
+    """Where to train: cpu, cuda, cuda:1, ..."""
+    threads: int = 0
+    """CPU threads; 0 leaves torch's choice."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Options of `driftnet evaluate`."""
+
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    """The rollout."""
+    baselines: tuple[str, ...] = tuple(registry.BASELINES)
+    """Rows without training, measured beside the runs."""
+    data: Path | None = None
+    """The data file; the one a run was trained on where not given."""
+    device: str = "cpu"
+    """Where to evaluate: cpu, cuda, cuda:1, ..."""
+    threads: int = 0
+    """CPU threads; 0 leaves torch's choice."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options of `driftnet report`."""
+
+    output: Path = Path("report.html")
+    """The page to write."""
+    figures: Path | None = None
+    """A folder for the figures as files of their own."""
+    overwrite: bool = False
+    """Replace what exists."""
