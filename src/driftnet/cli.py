@@ -11,7 +11,7 @@ from pathlib import Path
 from driftnet import registry
 from driftnet.configs import require
 from driftnet.errors import DriftnetError, UsageError, unknown
-from driftnet.options import EvaluateOptions, GenerateOptions, ReportOptions, TrainOptions
+from driftnet.options import BENCH, EvaluateOptions, GenerateOptions, ReportOptions, TrainOptions
 from driftnet.tasks.base import Task
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
@@ -58,7 +58,7 @@ def train(names: list[str], flags: list[str]) -> str:
     from driftnet.train.fit import train as run
 
     recipe = Recipe(task.name, preset, str(options.data), options.seed, options.model, options.training)
-    return run(recipe, run_folder(options.runs, recipe), options.device, options.overwrite)
+    return run(recipe, run_folder(options.runs, recipe), options.device, options.loading, options.overwrite)
 
 
 def evaluate(names: list[str], flags: list[str]) -> str:
@@ -82,6 +82,16 @@ def report(names: list[str], flags: list[str]) -> str:
     return write_report([Path(name) for name in names], options.output, options.figures, options.overwrite)
 
 
+def bench(names: list[str], flags: list[str]) -> str:
+    """Measure speed."""
+    (topic,) = names or ["data"]
+    if topic not in BENCH:
+        raise unknown("bench topic", topic, BENCH)
+    options = _options("bench", BENCH[topic](), flags)
+    _limit_threads(options.threads)
+    return registry.resolve(registry.BENCHES[topic])(options)
+
+
 def info(names: list[str], flags: list[str]) -> str:
     """Show what is there."""
     if flags:
@@ -96,6 +106,7 @@ COMMANDS = {
     "train": Command("TASK MODEL", "Train a model on a task; go on where an interrupted run stopped.", train),
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
+    "bench": Command("TOPIC", "Measure speed: data (pairs a second from the disk).", bench),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines, a run or a data file.", info),
 }
 

@@ -168,6 +168,8 @@ class Training:
     """Optimiser steps; in place of epochs where given."""
     batch: int = 40
     """Pairs in a step."""
+    buffer: int = 128
+    """Trajectories whose pairs are shuffled together; decides the order, and how much is in memory."""
     rate: float = 3e-4
     """Peak learning rate."""
     warmup: float = 0.05
@@ -181,7 +183,7 @@ class Training:
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        for name in ("epochs", "batch", "rate", "validations"):
+        for name in ("epochs", "batch", "buffer", "rate", "validations"):
             require(getattr(self, name) > 0, f"training.{name}: {getattr(self, name)} is not positive")
         require(self.steps is None or self.steps > 0, f"training.steps: {self.steps} is not positive")
         require(0 <= self.warmup < 1, f"training.warmup: {self.warmup} is not in [0, 1)")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from driftnet import registry
-from driftnet.configs import Evaluation, ModelConfig, Training
+from driftnet.configs import Evaluation, ModelConfig, Training, require
+from driftnet.data.loading import Loading
 from driftnet.tasks.base import Split
 from driftnet.tasks.equations import Simulation
 
@@ -50,6 +51,8 @@ class TrainOptions:
     """The network, from the preset."""
     training: Training = field(default_factory=Training)
     """How it is trained."""
+    loading: Loading = field(default_factory=Loading)
+    """Where the data wait; changes no result."""
     seed: int = 0
     """Decides the first weights and the order of the pairs."""
     runs: Path = Path("runs")
@@ -81,6 +84,29 @@ class EvaluateOptions:
 
 
 @dataclass(frozen=True)
+class BenchDataOptions:
+    """Options of `driftnet bench data`."""
+
+    size: int = 500
+    """MB of the temporary file."""
+    folder: Path | None = None
+    """Where to make it, on the disk to be measured; the system's temporary folder where not given."""
+    repeats: int = 5
+    """How often everything is measured, in turns."""
+    batch: int = 40
+    """Pairs in a batch."""
+    buffer: int = 32
+    """Trajectories whose pairs are shuffled together."""
+    threads: int = 1
+    """CPU threads; 0 leaves torch's choice."""
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        for name in ("size", "repeats", "batch", "buffer"):
+            require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
+
+
+@dataclass(frozen=True)
 class ReportOptions:
     """Options of `driftnet report`."""
 
@@ -90,3 +116,7 @@ class ReportOptions:
     """A folder for the figures as files of their own."""
     overwrite: bool = False
     """Replace what exists."""
+
+
+BENCH: dict[str, type] = {"data": BenchDataOptions}
+"""Options of every topic of `driftnet bench`."""

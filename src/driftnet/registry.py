@@ -33,6 +33,10 @@ BASELINES = {
     "coarse-solver": "driftnet.evaluate.baselines:coarse_solver",
 }
 
+BENCHES = {
+    "data": "driftnet.bench.data:bench",
+}
+
 
 def resolve(reference: str) -> Any:
     """The object that "module:attribute" names."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from driftnet.data.trajectories import Trajectories
+from driftnet.data.order import Order
+from driftnet.data.sources import Source
 
 
 class Pair(NamedTuple):
@@ -23,33 +25,79 @@ class Pair(NamedTuple):
 class Pairs:
     """Endless batches; every epoch visits every pair once, in its own order, the last batch wraps into the next.
 
-    Batch `step` can be asked for without those before it, so a resumed run sees what it would have seen.
+    Batch `step` can be asked for without those before it, so a resumed run sees what it would have seen. In memory
+    are the trajectories of the block that the batch is in, and of the next one, which a thread reads meanwhile.
     """
 
-    def __init__(self, trajectories: Trajectories, batch: int, seed: int) -> None:
-        self.trajectories, self.batch, self.seed = trajectories, batch, seed
-        self._epoch, self._order = -1, np.empty(0, np.int64)
+    def __init__(
+        self, source: Source, batch: int, seed: int, buffer: int = 128, prefetch: bool = True, pinned: bool = False
+    ) -> None:
+        trajectories = source.trajectories
+        self.source, self.batch, self.prefetch, self.pinned = source, batch, prefetch, pinned
+        self.order = Order(len(trajectories), trajectories.snapshots - 1, buffer, seed)
+        self._reader = ThreadPoolExecutor(1, "driftnet-reader")
+        self._blocks: dict[int, Future[_Block]] = {}
 
     def __len__(self) -> int:
         """Pairs in an epoch."""
-        return self.trajectories.pairs
+        return len(self.order)
 
     def __getitem__(self, step: int) -> Pair:
         """The batch of optimiser step `step`."""
-        positions = range(step * self.batch, (step + 1) * self.batch)
-        return self.gather([self._pair_at(position) for position in positions])
+        places = [self.order.locate(position) for position in range(step * self.batch, (step + 1) * self.batch)]
+        blocks = {number: self._block(number) for number, _ in places}
+        batch = collate([blocks[number].pair(place) for number, place in places], self.source, self.pinned)
+        self._move_to(places[-1][0])
+        return batch
 
-    def gather(self, pairs: list[int]) -> Pair:
-        """The batch of the pairs with these numbers."""
-        per_trajectory = self.trajectories.snapshots - 1
-        reads = (
-            self.trajectories.read(pair // per_trajectory, pair % per_trajectory, pair % per_trajectory + 2) for pair in pairs
-        )
-        both = torch.stack(list(reads))
-        return Pair(both[:, 0], both[:, 1], self.trajectories.static(len(pairs)))
+    def _block(self, number: int) -> _Block:
+        if number not in self._blocks:
+            self._blocks[number] = self._reader.submit(_Block, self.source, self.order.block(number))
+        return self._blocks[number].result()
 
-    def _pair_at(self, position: int) -> int:
-        epoch, place = divmod(position, len(self))
-        if epoch != self._epoch:
-            self._epoch, self._order = epoch, np.random.default_rng((self.seed, epoch)).permutation(len(self))
-        return int(self._order[place])
+    def _move_to(self, number: int) -> None:
+        """Forget all blocks but this one and the next, which is sent for."""
+        wanted = (number, number + 1)
+        for other in [each for each in self._blocks if each not in wanted]:
+            self._blocks.pop(other).cancel()
+        if self.prefetch and number + 1 not in self._blocks:
+            self._blocks[number + 1] = self._reader.submit(_Block, self.source, self.order.block(number + 1))
+
+
+class _Block:
+    """Some whole trajectories and the order of their pairs."""
+
+    def __init__(self, source: Source, pairs: list[tuple[int, int]]) -> None:
+        self._pairs = pairs
+        # Ascending, so that the disk is read in one direction.
+        self._fields = dict(source.stream(sorted({trajectory for trajectory, _ in pairs})))
+
+    def pair(self, place: int) -> tuple[Tensor, Tensor]:
+        """The two snapshots of the pair at this place."""
+        trajectory, first = self._pairs[place]
+        return self._fields[trajectory][first], self._fields[trajectory][first + 1]
+
+
+def consecutive(source: Source, batch: int) -> Iterator[Pair]:
+    """All pairs once, in the order of the file; the last batch may be smaller."""
+    waiting: list[tuple[Tensor, Tensor]] = []
+    for _, fields in source.stream(range(len(source.trajectories))):
+        waiting.extend(zip(fields[:-1], fields[1:], strict=True))
+        while len(waiting) >= batch:
+            yield collate(waiting[:batch], source)
+            del waiting[:batch]
+    if waiting:
+        yield collate(waiting, source)
+
+
+def collate(pairs: list[tuple[Tensor, Tensor]], source: Source, pinned: bool = False) -> Pair:
+    """One batch of many pairs."""
+    states, targets = zip(*pairs, strict=True)
+    return Pair(_stacked(states, pinned), _stacked(targets, pinned), source.trajectories.static(len(pairs)))
+
+
+def _stacked(fields: tuple[Tensor, ...], pinned: bool) -> Float[Tensor, "b c x y"]:
+    if not pinned or fields[0].device.type != "cpu":
+        return torch.stack(fields)
+    # Page-locked, so that the copy to the device does not wait; torch reuses such memory once the copy is done.
+    return torch.stack(fields, out=torch.empty((len(fields), *fields[0].shape), pin_memory=True))

@@ -29,10 +29,12 @@ class Moments:
 
     def add(self, fields: Float[Tensor, "t c x y"]) -> None:
         """Take in a block of values."""
-        values = fields.double().transpose(0, 1).flatten(1)
-        count, mean = values.shape[1], values.mean(1)
+        means, deviations = (torch.stack(each).cpu() for each in zip(*map(_moments, fields), strict=True))
+        mean, points = means.mean(0), fields[0, 0].numel()
+        count = points * len(fields)
         shift, total = mean - self.mean, self.count + count
-        self.deviations += (values - mean[:, None]).square().sum(1) + shift**2 * self.count * count / total
+        self.deviations += deviations.sum(0) + points * (means - mean).square().sum(0)
+        self.deviations += shift**2 * self.count * count / total
         self.mean += shift * count / total
         self.count = total
 
@@ -40,3 +42,11 @@ class Moments:
     def variance(self) -> Float[Tensor, " c"]:
         """Population variance."""
         return self.deviations / self.count
+
+
+def _moments(snapshot: Float[Tensor, "c x y"]) -> tuple[Float[Tensor, " c"], Float[Tensor, " c"]]:
+    """Mean and sum of squared deviations; one snapshot in float64 stays in a processor's cache, a trajectory does not."""
+    values = snapshot.flatten(1).double()
+    mean = values.mean(1)
+    values = values - mean[:, None]
+    return mean, torch.linalg.vecdot(values, values)

@@ -13,7 +13,9 @@ import yaml
 
 from driftnet import registry
 from driftnet.configs import Recipe, to_dict
-from driftnet.data.pairs import Pairs
+from driftnet.data.loading import Loading
+from driftnet.data.pairs import Pairs, consecutive
+from driftnet.data.sources import Source, sources
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import UsageError
@@ -49,7 +51,7 @@ def run_folder(root: Path, recipe: Recipe) -> Path:
     return root / recipe.task / recipe.preset / str(recipe.seed)
 
 
-def train(recipe: Recipe, folder: Path, device: str, overwrite: bool) -> str:
+def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool) -> str:
     """Train, or go on training, or find it done; returns what happened in one line."""
     with locked(folder / ".lock", str(folder)):
         if overwrite:
@@ -60,7 +62,7 @@ def train(recipe: Recipe, folder: Path, device: str, overwrite: bool) -> str:
         if (folder / "provenance.json").exists():
             best = read_json(folder / "provenance.json")["best_validation"]
             return f"{folder} is already trained (validation {best:.4g}); give --overwrite to train it again"
-        return Fit(recipe, folder, device).run()
+        return Fit(recipe, folder, device, loading).run()
 
 
 def _claim(recipe: Recipe, folder: Path) -> None:
@@ -78,11 +80,15 @@ def _claim(recipe: Recipe, folder: Path) -> None:
 class Fit:
     """One training run."""
 
-    def __init__(self, recipe: Recipe, folder: Path, device: str) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, device: str, loading: Loading) -> None:
         self.recipe, self.folder, self.device = recipe, folder, torch.device(device)
         self.task: Task = registry.task(recipe.task)
-        self.training, self.validation = (Trajectories(Path(recipe.data), self.task, part) for part in ("train", "validation"))
-        self.pairs = Pairs(self.training, recipe.training.batch, recipe.seed)
+        parts = [Trajectories(Path(recipe.data), self.task, part) for part in ("train", "validation")]
+        self.training, self.validation = sources(parts, loading, self.device)
+        pinned = self.device.type == "cuda"
+        self.pairs = Pairs(
+            self.training, recipe.training.batch, recipe.seed, recipe.training.buffer, loading.prefetch, pinned
+        )
         epochs = -(-len(self.pairs) * recipe.training.epochs // recipe.training.batch)
         self.total = recipe.training.steps or epochs
         self.watch = Watch()
@@ -133,7 +139,7 @@ class Fit:
 
     def _step(self, step: int) -> tuple[float, float]:
         self.model.train()
-        state, following, static = (part.to(self.device) for part in self.pairs[step])
+        state, following, static = (part.to(self.device, non_blocking=True) for part in self.pairs[step])
         prediction = self.model.prediction(state, static)
         target = self.model.target(state, following)
         return self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
@@ -155,29 +161,27 @@ class Fit:
             "seconds": round(self.watch.seconds, 1),
             "parameters": count_parameters(self.model),
             "parameters_as_reals": count_parameters(self.model, complex_once=False),
-            "training_trajectories": len(self.training),
+            "training_trajectories": len(self.training.trajectories),
             "training_pairs": len(self.pairs),
-            "resolution": list(self.training.stored.size),
+            "resolution": list(self.training.trajectories.stored.size),
             "device": str(self.device),
             "threads": torch.get_num_threads(),
             "machine": machine(),
             "versions": versions(),
-            "data_recipe": self.training.stored.attributes.get("recipe"),
+            "data_recipe": self.training.trajectories.stored.attributes.get("recipe"),
         }
 
 
 @torch.no_grad()
-def one_step_error(model: Normalized, trajectories: Trajectories, batch: int, device: torch.device) -> float:
+def one_step_error(model: Normalized, source: Source, batch: int, device: torch.device) -> float:
     """Relative L1 of single steps from true states, averaged over pairs and quantities."""
     model.eval()
-    pairs = Pairs(trajectories, batch, seed=0)
+    task = source.trajectories.task
+    groups = [task.channels(quantity) for quantity in task.quantities]
     errors = []
-    for start in range(0, len(pairs), batch):
-        state, following, static = (
-            part.to(device) for part in pairs.gather(list(range(start, min(start + batch, len(pairs)))))
-        )
+    for pair in consecutive(source, batch):
+        state, following, static = (part.to(device) for part in pair)
         prediction = model(state, static)
-        groups = [trajectories.task.channels(quantity) for quantity in trajectories.task.quantities]
         errors.append(torch.stack([relative_l1(prediction[:, g], following[:, g]) for g in groups]).mean(0))
     return torch.cat(errors).mean().item()
 

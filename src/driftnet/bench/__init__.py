@@ -1,0 +1,1 @@
+"""Measurements of speed, made where they are read."""

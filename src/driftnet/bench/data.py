@@ -1,0 +1,169 @@
+"""Pairs a second from the disk and from the page cache: this package's loading beside a plain h5py loop."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import h5py
+import numpy as np
+import torch
+
+from driftnet import registry
+from driftnet.bench.cache import cached_share, drop
+from driftnet.data.pairs import Pairs
+from driftnet.data.sources import Disk
+from driftnet.data.statistics import fit_statistics
+from driftnet.data.store import Layout, data_offset, lay_out, write_in_place
+from driftnet.data.trajectories import Trajectories
+from driftnet.files import machine, versions
+from driftnet.options import BenchDataOptions
+from driftnet.progress import progress
+from driftnet.tasks.base import Quantity, Task
+
+SNAPSHOTS, CHANNELS, POINTS = 21, 3, 128
+SNAPSHOT_BYTES = 4 * CHANNELS * POINTS**2
+PAIRS = SNAPSHOTS - 1  # Of a trajectory.
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to read: pairs a second of every repeat, from the disk and from the page cache."""
+
+    name: str
+    cold: list[float]
+    warm: list[float]
+    cached_when_cold: float
+    """Largest share of the file that was in memory when a cold repeat began."""
+
+
+def bench(options: BenchDataOptions) -> str:
+    """Measure everything in turns, a table and the same as JSON."""
+    with _trajectories(options) as trajectories:
+        rows = _measure(trajectories, _ways(trajectories, options), options.repeats)
+    facts = {"size_mb": options.size, "batch": options.batch, "buffer": options.buffer, "threads": torch.get_num_threads()}
+    whole = {"bench": "data", **facts, "machine": machine(), "versions": versions(), "rows": [asdict(row) for row in rows]}
+    return f"{_table(rows, options)}\n\n{json.dumps(whole)}"
+
+
+@contextmanager
+def _trajectories(options: BenchDataOptions) -> Iterator[Trajectories]:
+    """A temporary file of noise, gone afterwards."""
+    task: Task = registry.task("NS-PwC")
+    task = replace(task, quantities=(*task.quantities, Quantity("tracer", ("tracer",))))
+    count = max(1, options.size * 10**6 // (SNAPSHOTS * SNAPSHOT_BYTES))
+    split = json.dumps({"train": count, "validation": 1, "test": 1})
+    with tempfile.TemporaryDirectory(prefix="driftnet-bench-", dir=options.folder) as folder:
+        path = Path(folder) / "bench.nc"
+        layout = Layout(task.source.variable, (count + 2, SNAPSHOTS, CHANNELS, POINTS, POINTS), 1.0, {"split": split})
+        lay_out(path, layout)
+        offset, random = data_offset(path, layout.variable), np.random.default_rng(0)
+        with progress("write", count) as advance:
+            for index in range(count):
+                noise = random.random(layout.shape[1:], np.float32)  # Compressing disks find nothing in it.
+                write_in_place(path, offset + index * layout.trajectory_bytes, noise)
+                advance()
+        yield Trajectories(path, task, "train")
+
+
+def _ways(trajectories: Trajectories, options: BenchDataOptions) -> dict[str, Callable[[], None]]:
+    """What is compared; each goes once over all pairs."""
+
+    def ours() -> None:
+        pairs = Pairs(Disk(trajectories), options.batch, seed=0, buffer=options.buffer)
+        for step in range(len(pairs) // options.batch):
+            pairs[step]
+
+    return {
+        "raw sequential read": lambda: _read_raw(trajectories.stored.path),
+        "plain loop, one slice a pair": lambda: _plain(trajectories, options.batch),
+        "the same, file larger than memory": lambda: _plain(trajectories, options.batch, forgetful=True),
+        "driftnet": ours,
+        "driftnet, statistics": lambda: fit_statistics(Disk(trajectories)) and None,
+    }
+
+
+def _read_raw(path: Path) -> None:
+    """The disk's own rate: nothing is done with the bytes."""
+    buffer = bytearray(SNAPSHOTS * SNAPSHOT_BYTES)
+    with path.open("rb", buffering=0) as stream:
+        while stream.readinto(buffer):
+            pass
+
+
+def _plain(trajectories: Trajectories, batch: int, forgetful: bool = False) -> None:
+    """What one writes first: shuffled pairs, each a slice of its own, stacked to batches.
+
+    A file of a few hundred MB is in the page cache after some dozen slices, because the system reads ahead of each;
+    `forgetful` drops it before every batch, as happens by itself with a file that is larger than memory.
+    """
+    path, variable = trajectories.stored.path, trajectories.stored.variable
+    order = np.random.default_rng(0).permutation(len(trajectories) * PAIRS)
+    with h5py.File(path, "r") as file:
+        fields = file[variable]
+        for start in range(0, len(order) - batch + 1, batch):
+            if forgetful:
+                drop(path)
+            places = [divmod(int(pair), PAIRS) for pair in order[start : start + batch]]
+            both = torch.stack([torch.from_numpy(fields[index, first : first + 2]) for index, first in places])
+            both[:, 0].contiguous(), both[:, 1].contiguous()
+
+
+def _measure(trajectories: Trajectories, ways: dict[str, Callable[[], None]], repeats: int) -> list[Row]:
+    """Every way once a repeat, in turns: whatever else the machine does meets all of them."""
+    rows, path = [Row(name, [], [], 0.0) for name in ways], trajectories.stored.path
+    pairs = len(trajectories) * PAIRS
+    with progress("measure", repeats * len(ways)) as advance:
+        for _ in range(repeats):
+            for place, way in enumerate(ways.values()):
+                drop(path)
+                cached = max(rows[place].cached_when_cold, cached_share(path))
+                rows[place] = replace(rows[place], cached_when_cold=cached)
+                rows[place].cold.append(pairs / _seconds(way))
+                path.read_bytes()  # Warm is warm for all.
+                rows[place].warm.append(pairs / _seconds(way))
+                advance(note=rows[place].name)
+    return rows
+
+
+def _seconds(way: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    way()
+    return time.perf_counter() - began
+
+
+def _table(rows: list[Row], options: BenchDataOptions) -> str:
+    width = max(len(row.name) for row in rows)
+    title = (
+        f"Pairs a second, median [least, most] of {options.repeats}; {POINTS} x {POINTS} points, {CHANNELS} channels, "
+        f"{options.size} MB, batches of {options.batch}, {os.cpu_count()} cores, {torch.get_num_threads()} thread(s)"
+    )
+    lines = [f"{row.name:{width}}  {_cell(row.cold)}  {_cell(row.warm)}  {_rate(row.cold):9.0f}" for row in rows]
+    head = f"{'':{width}}  {'cold':>23}  {'warm':>23}  {'cold MB/s':>9}"
+    return "\n".join((title, head, *lines, *_remarks(rows)))
+
+
+def _cell(values: list[float]) -> str:
+    return f"{median(values):7.0f} [{min(values):6.0f},{max(values):7.0f}]"
+
+
+def _rate(values: list[float]) -> float:
+    """MB/s of file; a pair costs 1/20 of a trajectory where nothing is read twice."""
+    return median(values) * SNAPSHOTS * SNAPSHOT_BYTES / PAIRS / 1e6
+
+
+def _remarks(rows: list[Row]) -> list[str]:
+    by_name = {row.name: median(row.cold) for row in rows}
+    _, plain, larger, ours, _ = by_name.values()
+    said = [f"driftnet, cold: {ours / plain:.2f} times the plain loop, {ours / larger:.2f} times it on a larger file"]
+    cached = max(row.cached_when_cold for row in rows)
+    if cached > 0.01:
+        said.append(f"Cold is not cold here: {cached:.0%} of the file stayed in memory though it was dropped")
+    return said
