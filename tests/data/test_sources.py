@@ -73,7 +73,7 @@ def test_parts_are_kept_as_far_as_the_memory_goes(parts):
 
 
 def test_a_negative_memory_is_refused():
-    with pytest.raises(UsageError, match="loading.memory: -1.0 is negative"):
+    with pytest.raises(UsageError, match=r"loading\.memory: -1\.0 is negative"):
         Loading(memory=-1.0)
 
 

@@ -47,6 +47,18 @@ def test_the_configuration_of_a_run_can_be_given_to_another(finished, tmp_path):
     assert checksum(folder(tmp_path) / "model.safetensors") == checksum(finished / "model.safetensors")
 
 
+@pytest.mark.parametrize("where", [("memory", "0"), ("resident", "true"), ("prefetch", "false")])
+def test_where_the_data_wait_changes_no_weight(where, finished, small_data, tmp_path):
+    name, value = where
+    main(command(small_data, tmp_path, f"--loading.{name}", value))
+    assert checksum(folder(tmp_path) / "model.safetensors") == checksum(finished / "model.safetensors")
+
+
+def test_the_shuffle_buffer_decides_the_order(finished, small_data, tmp_path):
+    main(command(small_data, tmp_path, "--training.buffer", "2"))
+    assert checksum(folder(tmp_path) / "model.safetensors") != checksum(finished / "model.safetensors")
+
+
 def test_training_lowers_the_loss(finished):
     with (finished / "log.csv").open() as stream:
         rows = list(csv.DictReader(stream))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -82,7 +83,7 @@ def consecutive(source: Source, batch: int) -> Iterator[Pair]:
     """All pairs once, in the order of the file; the last batch may be smaller."""
     waiting: list[tuple[Tensor, Tensor]] = []
     for _, fields in source.stream(range(len(source.trajectories))):
-        waiting.extend(zip(fields[:-1], fields[1:], strict=True))
+        waiting.extend(pairwise(fields))
         while len(waiting) >= batch:
             yield collate(waiting[:batch], source)
             del waiting[:batch]

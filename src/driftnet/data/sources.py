@@ -98,7 +98,7 @@ def announcer(trajectories: Trajectories) -> Callable[[int], None]:
     """Tells the system that a trajectory will be read soon, where it stands in one piece in the file."""
     path, stored = Path(trajectories.stored.path), trajectories.stored
     with h5py.File(path, "r") as file:
-        variable = file[stored.variable]
+        variable: h5py.Dataset = file[stored.variable]  # pyright: ignore[reportAssignmentType]
         start, size = variable.id.get_offset(), variable.nbytes // variable.shape[0]
     if start is None or not hasattr(os, "posix_fadvise"):
         return lambda index: None

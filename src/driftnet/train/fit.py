@@ -86,9 +86,7 @@ class Fit:
         parts = [Trajectories(Path(recipe.data), self.task, part) for part in ("train", "validation")]
         self.training, self.validation = sources(parts, loading, self.device)
         pinned = self.device.type == "cuda"
-        self.pairs = Pairs(
-            self.training, recipe.training.batch, recipe.seed, recipe.training.buffer, loading.prefetch, pinned
-        )
+        self.pairs = Pairs(self.training, recipe.training.batch, recipe.seed, recipe.training.buffer, loading.prefetch, pinned)
         epochs = -(-len(self.pairs) * recipe.training.epochs // recipe.training.batch)
         self.total = recipe.training.steps or epochs
         self.watch = Watch()
