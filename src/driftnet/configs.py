@@ -10,11 +10,18 @@ from driftnet.errors import UsageError
 
 T = TypeVar("T")
 
+GROUPS = 8  # Of the Refiner's group norms, as in PDE-Refiner's U-Net.
+
 
 def require(condition: bool, message: str) -> None:
     """Refuse a setting in one line."""
     if not condition:
         raise UsageError(message)
+
+
+def _require_positive(config: object, *names: str) -> None:
+    for name in names:
+        require(getattr(config, name) > 0, f"{name}: {getattr(config, name)} is not positive")
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,87 @@ class ConvUNet(ModelConfig):
     mixer: ConvolutionMixer = field(default_factory=ConvolutionMixer)
 
 
-ARCHITECTURES: dict[str, type[ModelConfig]] = {kind.__name__: kind for kind in (DriftNet, ConvUNet)}
+@dataclass(frozen=True)
+class FNO(ModelConfig):
+    """Fourier layers at full resolution between two pointwise maps (Li et al. 2021)."""
+
+    builder: ClassVar[str] = "driftnet.models.fno:build"
+    width: int = 96
+    """Channels of every layer."""
+    modes: int = 16
+    """Modes of each corner of the half spectrum: signed row frequencies -modes .. modes - 1, columns 0 .. modes - 1."""
+    layers: int = 4
+    """Fourier layers; 4 give the paper's 19M parameters, the 5 of its text 24M."""
+    projection: int = 128
+    """Hidden width of the map to the output."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that leave nothing to compute."""
+        _require_positive(self, "width", "modes", "layers", "projection")
+
+
+@dataclass(frozen=True)
+class UNO(ModelConfig):
+    """Fourier layers on two levels of resolution (Rahman et al. 2022, as in appendix F)."""
+
+    builder: ClassVar[str] = "driftnet.models.uno:build"
+    width: int = 88
+    """Channels of the fine level; the coarse one has twice as many."""
+    modes: int = 16
+    """Modes of each corner of the half spectrum, on both levels."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that leave nothing to compute."""
+        _require_positive(self, "width", "modes")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A convolutional U-Net: an encoder and a decoder, one width a level, the finest first."""
+
+    widths: tuple[int, ...]
+    """Channels of every level."""
+    depth: int
+    """Blocks of every level, in the encoder and again in the decoder."""
+    middle: int = 1
+    """Blocks between the encoder and the decoder, on the coarsest level."""
+
+    def __post_init__(self) -> None:
+        """Refuse levels without channels or blocks."""
+        require(len(self.widths) > 0 and min(self.widths) > 0, "levels.widths: at least one positive width is needed")
+        require(self.depth > 0, f"levels.depth: {self.depth} is not positive")
+        require(self.middle >= 0, f"levels.middle: {self.middle} is negative")
+
+
+@dataclass(frozen=True)
+class UNet(ModelConfig):
+    """A U-Net of ConvNeXt blocks, from full resolution down."""
+
+    builder: ClassVar[str] = "driftnet.models.unet:build"
+    levels: Levels = field(default_factory=lambda: Levels(widths=(50, 100, 200, 400), depth=5))
+
+
+@dataclass(frozen=True)
+class Refiner(ModelConfig):
+    """A residual U-Net that corrects its own prediction, with the same weights each time (Lippe et al. 2023)."""
+
+    builder: ClassVar[str] = "driftnet.models.refiner:build"
+    levels: Levels = field(default_factory=lambda: Levels(widths=(48, 96, 192, 384), depth=2))
+    steps: int = 3
+    """Refinements after the first prediction."""
+    training: Literal["updates", "noise"] = "updates"
+    """updates: all refinements are trained as one network, as the paper; noise: each learns the noise of its level."""
+    smallest_noise: float = 1e-3
+    """Standard deviation of the last noise level, normalised; 1e-3 is PDE-Refiner's for Kolmogorov flow."""
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        require(all(width % GROUPS == 0 for width in self.levels.widths), f"levels.widths: not multiples of {GROUPS}")
+        require(self.steps >= 0, f"steps: {self.steps} is negative")
+        require(0 < self.smallest_noise < 1, f"smallest_noise: {self.smallest_noise} is not between 0 and 1")
+
+
+ARCHITECTURES: dict[str, type[ModelConfig]] = {kind.__name__: kind for kind in (DriftNet, ConvUNet, FNO, UNO, UNet, Refiner)}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,19 @@ MODELS = {
     "drift-net-tiny": "driftnet.models.presets:DRIFT_NET_TINY",
     "conv-unet": "driftnet.models.presets:CONV_UNET",
     "conv-unet-tiny": "driftnet.models.presets:CONV_UNET_TINY",
+    "fno": "driftnet.models.presets:FNO_BASE",
+    "fno-5": "driftnet.models.presets:FNO_5",
+    "fno-0.5x": "driftnet.models.presets:FNO_HALF",
+    "fno-tiny": "driftnet.models.presets:FNO_TINY",
+    "uno": "driftnet.models.presets:UNO_BASE",
+    "uno-0.5x": "driftnet.models.presets:UNO_HALF",
+    "uno-tiny": "driftnet.models.presets:UNO_TINY",
+    "unet": "driftnet.models.presets:UNET",
+    "unet-0.5x": "driftnet.models.presets:UNET_HALF",
+    "unet-tiny": "driftnet.models.presets:UNET_TINY",
+    "refiner": "driftnet.models.presets:REFINER",
+    "refiner-0.5x": "driftnet.models.presets:REFINER_HALF",
+    "refiner-tiny": "driftnet.models.presets:REFINER_TINY",
 }
 
 METRICS = {

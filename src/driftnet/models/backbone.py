@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from driftnet.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet
-from driftnet.errors import UsageError
 from driftnet.models.convolution import Padding, convolution, depthwise, padding_mode
+from driftnet.models.grids import require_size
 from driftnet.models.mixers import convolution as convolution_mixer
 from driftnet.models.mixers import drift
 from driftnet.models.norms import norm
@@ -75,12 +75,7 @@ class MultiScale(nn.Module):
         return self.smooth(self.recover(features.permute(0, 3, 1, 2)))
 
     def _check(self, x: Tensor) -> None:
-        divisor = self.config.divisor
-        if x.shape[-2] % divisor or x.shape[-1] % divisor:
-            raise UsageError(
-                f"a field of {x.shape[-2]} x {x.shape[-1]} points does not fit this model: height and width must be "
-                f"multiples of {divisor} (patch {self.config.patch}, {len(self.config.widths)} levels)"
-            )
+        require_size(x, self.config.divisor, f"patch {self.config.patch}, {len(self.config.widths)} levels")
 
 
 class Level(nn.Module):

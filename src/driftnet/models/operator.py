@@ -41,8 +41,16 @@ class Normalized(nn.Module):
 
     def prediction(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Fields:
         """What the network says: a state or an increment, in normalised units."""
-        normal = (state - self.get_buffer("mean")) / self.get_buffer("std")
-        return self.network(torch.cat((normal, static), 1))
+        return self.network(self._seen(state, static))
+
+    def training_pair(self, state: Fields, static: Float[Tensor, "b s h w"], following: Fields) -> tuple[Fields, Fields]:
+        """What the network says and what it should have said.
+
+        A network with a `training_pair` of its own, (input, target) -> (prediction, target), is trained on that instead.
+        """
+        target = self.target(state, following)
+        own: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = getattr(self.network, "training_pair", None)
+        return own(self._seen(state, static), target) if own else (self.prediction(state, static), target)
 
     def target(self, state: Fields, following: Fields) -> Fields:
         """What the network should have said."""
@@ -55,6 +63,9 @@ class Normalized(nn.Module):
         if self.predicts == "state":
             return prediction * self.get_buffer("std") + self.get_buffer("mean")
         return state + prediction * self.get_buffer("increment_std") + self.get_buffer("increment_mean")
+
+    def _seen(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c_in h w"]:
+        return torch.cat(((state - self.get_buffer("mean")) / self.get_buffer("std"), static), 1)
 
 
 def build(config: ModelConfig, task: Task, statistics: Statistics) -> Normalized:
@@ -72,7 +83,10 @@ def unit_statistics(channels: int) -> Statistics:
 
 
 def count_parameters(model: nn.Module, complex_once: bool = True) -> int:
-    """Trainable numbers; a complex one, stored as two reals, counts once or twice."""
+    """Trainable numbers; a complex one, stored as two reals, counts once or twice.
+
+    A module names its parameters of that kind in `complex_pairs`.
+    """
     reals = sum(parameter.numel() for parameter in model.parameters())
-    pairs = sum(parameter.numel() // 2 for name, parameter in model.named_parameters() if name.endswith("mixing"))
-    return reals - pairs if complex_once else reals
+    pairs = (module.get_parameter(name) for module in model.modules() for name in getattr(module, "complex_pairs", ()))
+    return reals - sum(pair.numel() // 2 for pair in pairs) if complex_once else reals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from driftnet.configs import Backbone, ConvUNet, DriftMixer, DriftNet, Frame
+from driftnet.configs import FNO, UNO, Backbone, ConvUNet, DriftMixer, DriftNet, Frame, Levels, Refiner, UNet
 
 # The authors' configuration T, in our frame and with our reading of the block.
 DRIFT_NET = DriftNet()
@@ -25,3 +25,21 @@ DRIFT_NET_TINY = DriftNet(backbone=TINY)
 
 CONV_UNET = ConvUNet()
 CONV_UNET_TINY = replace(CONV_UNET, backbone=TINY)
+
+# The rivals at about the paper's 20M parameters; 0.5x has half of them, by narrower layers.
+FNO_BASE = FNO()
+FNO_5 = FNO(layers=5)
+FNO_HALF = FNO(width=68)
+FNO_TINY = FNO(width=24, modes=12)
+
+UNO_BASE = UNO()
+UNO_HALF = UNO(width=62)
+UNO_TINY = UNO(width=24, modes=12)
+
+UNET = UNet()
+UNET_HALF = UNet(levels=Levels(widths=(35, 70, 140, 280), depth=5))
+UNET_TINY = UNet(levels=Levels(widths=(24, 48, 96), depth=2))
+
+REFINER = Refiner()
+REFINER_HALF = Refiner(levels=Levels(widths=(32, 64, 128, 256), depth=2, middle=2))
+REFINER_TINY = Refiner(levels=Levels(widths=(16, 32, 64), depth=2))

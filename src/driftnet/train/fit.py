@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import yaml
 
@@ -133,9 +134,10 @@ class Fit:
 
     def _step(self, step: int) -> tuple[float, float]:
         self.model.train()
+        # What a network draws at random is a function of seed and step, so a resumed run draws the same.
+        torch.manual_seed(int(np.random.default_rng((self.recipe.seed, step)).integers(2**63)))
         state, following, static = (part.to(self.device) for part in self.pairs[step])
-        prediction = self.model.prediction(state, static)
-        target = self.model.target(state, following)
+        prediction, target = self.model.training_pair(state, static, following)
         return self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
 
     def _validate(self) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import log
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ TINY = 1e-24  # Keeps the gradient of sqrt finite at 0; far below the square of 
 
 class Drift(nn.Module):
     """(b c h w) onto itself, at any height and width."""
+
+    complex_pairs: ClassVar[tuple[str, ...]] = ("mixing",)
 
     def __init__(self, config: DriftMixer, channels: int, padding: Padding) -> None:
         super().__init__()
