@@ -63,7 +63,7 @@ class WindowAttention(nn.Module):
             region = windows.regions(self.wraps, position.device)
             apart = region[:, None, :, None] != region[:, None, None, :]
             return (position + SEPARATION * apart).flatten(0, 1)[None]
-        return position.expand(windows.count, -1, -1, -1).flatten(0, 1)[None]
+        return position.expand(windows.grid[0] * windows.grid[1], -1, -1, -1).flatten(0, 1)[None]
 
     def _position_bias(self, side: tuple[int, int]) -> Float[Tensor, "heads n n"]:
         """Bias of every pair of tokens in a window; it depends on the offset between them alone."""
@@ -97,15 +97,15 @@ class Windows:
     shift: tuple[int, int]
 
     @property
-    def padded(self) -> tuple[int, int]:
-        """Height and width in whole windows."""
+    def grid(self) -> tuple[int, int]:
+        """Windows along each axis."""
         (height, width), (rows, columns) = self.size, self.side
-        return -(-height // rows) * rows, -(-width // columns) * columns
+        return (height + rows - 1) // rows, (width + columns - 1) // columns
 
     @property
-    def count(self) -> int:
-        """Number of windows."""
-        return self.padded[0] // self.side[0] * (self.padded[1] // self.side[1])
+    def padded(self) -> tuple[int, int]:
+        """Height and width in whole windows."""
+        return self.grid[0] * self.side[0], self.grid[1] * self.side[1]
 
     def split(self, x: Float[Tensor, "b h w c"]) -> Float[Tensor, "b windows n c"]:
         """Tokens of every window."""
@@ -113,12 +113,12 @@ class Windows:
             x = F.pad(x, (0, 0, 0, self.padded[1] - self.size[1], 0, self.padded[0] - self.size[0]))
         if any(self.shift):
             x = x.roll((-self.shift[0], -self.shift[1]), (1, 2))
-        square = x.unflatten(2, (-1, self.side[1])).unflatten(1, (-1, self.side[0]))
+        square = x.unflatten(2, (self.grid[1], self.side[1])).unflatten(1, (self.grid[0], self.side[0]))
         return square.transpose(2, 3).flatten(3, 4).flatten(1, 2)
 
     def join(self, tokens: Float[Tensor, "b windows n c"]) -> Float[Tensor, "b h w c"]:
         """The grid again; undoes `split`."""
-        square = tokens.unflatten(2, self.side).unflatten(1, (-1, self.padded[1] // self.side[1]))
+        square = tokens.unflatten(2, self.side).unflatten(1, self.grid)
         x = square.transpose(2, 3).flatten(3, 4).flatten(1, 2)
         if any(self.shift):
             x = x.roll(self.shift, (1, 2))
