@@ -104,7 +104,8 @@ COMPILED = """
 import torch
 from driftnet.configs import Backbone, ScOT, WindowMixer
 from driftnet.models.backbone import build
-model = build(ScOT(backbone=Backbone(2, (8, 16), (2, 2), (1, 0), lead_time=True), mixer=WindowMixer(4, (2, 4))), 2, 2, "dirichlet")
+backbone = Backbone(2, (8, 16), (2, 2), (1, 0), lead_time=True)
+model = build(ScOT(backbone=backbone, mixer=WindowMixer(4, (2, 4))), 2, 2, "dirichlet")
 x, lead = torch.randn(1, 2, 24, 20), torch.rand(1)
 compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
 torch.testing.assert_close(compiled(x, lead), model(x, lead))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from driftnet.tasks.base import Task
 Fields = Float[Tensor, "b c h w"]
 
 
+@runtime_checkable
 class Operator(Protocol):
     """u(t) -> u(t+1)."""
 
