@@ -115,6 +115,21 @@ class ConvolutionMixer:
 
 
 @dataclass(frozen=True)
+class WindowMixer:
+    """Cosine attention within shifted windows (Liu et al. 2022, Swin v2), as in scOT."""
+
+    window: int = 16
+    """Side of a window in tokens; clipped to the grid of its level."""
+    heads: tuple[int, ...] = (3, 6, 12, 24)
+    """Attention heads of every level."""
+
+    def __post_init__(self) -> None:
+        """Refuse windows without a half, and levels without a head."""
+        require(self.window >= 2, f"mixer.window: {self.window} is less than 2")
+        require(min(self.heads, default=0) >= 1, "mixer.heads: every level needs at least one head")
+
+
+@dataclass(frozen=True)
 class ModelConfig:
     """What every model has: a frame, and the builder of the network inside it."""
 
@@ -221,7 +236,25 @@ class Refiner(ModelConfig):
         require(0 < self.smallest_noise < 1, f"smallest_noise: {self.smallest_noise} is not between 0 and 1")
 
 
-ARCHITECTURES: dict[str, type[ModelConfig]] = {kind.__name__: kind for kind in (DriftNet, ConvUNet, FNO, UNO, UNet, Refiner)}
+@dataclass(frozen=True)
+class ScOT(ModelConfig):
+    """The same backbone with shifted-window attention in the mixers' place (Herde et al. 2024, Poseidon)."""
+
+    builder: ClassVar[str] = "driftnet.models.backbone:build"
+    backbone: Backbone = field(default_factory=Backbone)
+    mixer: WindowMixer = field(default_factory=WindowMixer)
+
+    def __post_init__(self) -> None:
+        """Refuse heads that do not share out the channels of their level."""
+        widths, heads = self.backbone.widths, self.mixer.heads
+        require(len(widths) == len(heads), f"mixer.heads: {len(heads)} levels, but the backbone has {len(widths)}")
+        for width, count in zip(widths, heads, strict=True):
+            require(width % count == 0, f"mixer.heads: {count} heads cannot share {width} channels evenly")
+
+
+ARCHITECTURES: dict[str, type[ModelConfig]] = {
+    kind.__name__: kind for kind in (DriftNet, ConvUNet, ScOT, FNO, UNO, UNet, Refiner)
+}
 
 
 @dataclass(frozen=True)

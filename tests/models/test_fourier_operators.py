@@ -36,7 +36,7 @@ def test_nearly_all_parameters_are_complex(name):
 
 @pytest.mark.parametrize("name", ["fno", "uno"])
 def test_half_a_model_has_half_the_parameters(name):
-    assert count(f"{name}-0.5x") / count(name) == pytest.approx(0.5, abs=0.01)
+    assert count(f"{name}-half") / count(name) == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.parametrize("config", SMALL)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from driftnet.configs import ModelConfig
+from driftnet.errors import UsageError
 from driftnet.metrics.statistics import Statistics
 from driftnet.registry import resolve
 from driftnet.tasks.base import Task
@@ -35,13 +36,22 @@ class Normalized(nn.Module):
         for name, value in vars(statistics).items():
             self.register_buffer(name, value[:, None, None].clone())
 
-    def forward(self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]:
-        """The next state."""
-        return self.physical(self.prediction(state, static), state)
+    def forward(
+        self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], lead: Float[Tensor, " b"] | None = None
+    ) -> Float[Tensor, "b c h w"]:
+        """The next state, or the state after `lead`: steps of the data / 20, as Poseidon counts."""
+        return self.physical(self.prediction(state, static, lead), state)
 
-    def prediction(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Fields:
+    def prediction(
+        self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], lead: Float[Tensor, " b"] | None = None
+    ) -> Float[Tensor, "b c h w"]:
         """What the network says: a state or an increment, in normalised units."""
-        return self.network(self._seen(state, static))
+        entering = self._seen(state, static)
+        if lead is None:
+            return self.network(entering)
+        if not getattr(self.network, "takes_lead_time", False):
+            raise UsageError("this model knows one lead time only, a step of the data (its norms do not depend on it)")
+        return self.network(entering, lead)
 
     def training_pair(self, state: Fields, static: Float[Tensor, "b s h w"], following: Fields) -> tuple[Fields, Fields]:
         """What the network says and what it should have said.

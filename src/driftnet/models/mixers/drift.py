@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from driftnet.configs import DriftMixer
 from driftnet.models.convolution import Padding, depthwise
+from driftnet.models.mixers.place import FINEST, Place
 
 EDGE = 0.5  # Width of the soft mask's edge, in modes: nearly a step, yet its cut-off has a gradient everywhere.
 INITIAL_SPREAD = 0.02  # Standard deviation of W at the start, as published.
@@ -192,6 +193,6 @@ def published_bands(height: int, width: int, bands: int) -> np.ndarray:
     return np.minimum(np.floor(radius / (radius.max() + np.float32(1e-8)) * bands), bands - 1).astype(np.int64)
 
 
-def build(config: DriftMixer, channels: int, padding: Padding) -> nn.Module:
-    """A DRIFT block."""
+def build(config: DriftMixer, channels: int, padding: Padding, place: Place = FINEST) -> nn.Module:
+    """A DRIFT block, the same at every place."""
     return Drift(config, channels, padding)
