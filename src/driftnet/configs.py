@@ -86,6 +86,14 @@ class DriftMixer:
     """even: every band starts at 1/2; low-pass: near 1 in the lowest band, near 0 in the highest."""
     taper: float = 0.0
     """At evaluation only: share beta of the mean gate that is taken off the outermost band (appendix C)."""
+    mixing: bool = True
+    """false, without low-frequency mixing: W is the identity."""
+    gating: bool = True
+    """false, without radial gating: low modes are W X, high modes are X, at full weight."""
+    depthwise: bool = True
+    """false, without the 3x3 depth-wise convolution."""
+    pointwise: bool = True
+    """false, without the 1x1 linear map."""
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
@@ -93,6 +101,7 @@ class DriftMixer:
         require(self.bands >= 1, f"mixer.bands: {self.bands} is not positive")
         require(self.gate_width >= 1, f"mixer.gate_width: {self.gate_width} is not positive")
         require(0 <= self.taper <= 0.5, f"mixer.taper: {self.taper} is not between 0 and 0.5")
+        require(self.gating or self.taper == 0, "mixer.taper: it is a share of the gate, and mixer.gating is false")
 
 
 @dataclass(frozen=True)
