@@ -37,7 +37,7 @@ def import_timm() -> None:
     The public index has torchvision for CUDA alone; beside a torch for CPUs it lacks the operators it wants to register.
     """
     try:
-        import timm  # noqa: F401
+        import timm
     except RuntimeError:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("timm", "torchvision")]:
             del sys.modules[name]
