@@ -184,6 +184,8 @@ class Training:
     weight_decay: float = 1e-6
     clip: float = 5.0
     """Largest norm of the gradient; 0 leaves it unclipped."""
+    project: float = 0.0
+    """Largest spectral norm of a DRIFT mixer's three operators, enforced after every step (A.4); 0 leaves them free."""
     validations: int = 20
     """How often the validation error is measured; the best weights are kept."""
     loss: Loss = field(default_factory=Loss)
@@ -194,7 +196,7 @@ class Training:
             require(getattr(self, name) > 0, f"training.{name}: {getattr(self, name)} is not positive")
         require(self.steps is None or self.steps > 0, f"training.steps: {self.steps} is not positive")
         require(0 <= self.warmup < 1, f"training.warmup: {self.warmup} is not in [0, 1)")
-        for name in ("weight_decay", "clip"):
+        for name in ("weight_decay", "clip", "project"):
             require(getattr(self, name) >= 0, f"training.{name}: {getattr(self, name)} is negative")
 
 

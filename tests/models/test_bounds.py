@@ -121,11 +121,11 @@ def test_bounds_without_gates_are_never_below_what_is_measured(mixer, lead_time,
 
 def test_the_bound_of_the_network_is_that_of_a_linear_map_where_it_has_no_blocks_to_speak_of(x):
     net = network(ConvUNet(backbone=Backbone(patch=2, widths=(8,), depths=(1,), skips=(0,))), spread=0)
-    met = visit(net, x)
     with torch.no_grad():
-        for block in met.inputs:
-            block.mixer_norm.weight.zero_()
-            block.mlp_norm.weight.zero_()
+        for block in (module for module in net.modules() if isinstance(module, Block)):
+            block.mixer_norm.get_parameter("weight").zero_()
+            block.mlp_norm.get_parameter("weight").zero_()
+    met = visit(net, x)
     linear = patch_norm(net.embed) * Bounds(met).norm(net.embed_norm) * patch_norm(net.recover)
     assert Bounds(met).network(net) == pytest.approx(linear * convolution_norm(net.smooth, 16, 24))
 

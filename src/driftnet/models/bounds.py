@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from math import inf, prod, sqrt
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from driftnet.models.backbone import Block, ConvNeXtBlock, Level, MultiScale, PatchMerge, PatchSplit
 from driftnet.models.mixers.drift import Drift, HardMask, SoftMask
@@ -34,7 +33,7 @@ class Bounds:
 
     def norm(self, norm: PlainNorm | LeadTimeNorm) -> float:
         """Largest scale over smallest deviation."""
-        return float(_scale(norm).abs().max()) / (sqrt(EPSILON) if self.anywhere else self.met.spreads[norm])
+        return self.met.scales[norm] / (sqrt(EPSILON) if self.anywhere else self.met.spreads[norm])
 
     def convolution(self, conv: nn.Conv2d) -> float:
         """On the grid that it met."""
@@ -122,11 +121,6 @@ def low_area(mask: SoftMask | HardMask | None) -> float:
 def mlp_norm(mlp: nn.Sequential) -> float:
     """Both matrices and the steepest slope of the GELU between them."""
     return prod(matrix_norm(layer.weight) for layer in mlp if isinstance(layer, nn.Linear)) * GELU_SLOPE
-
-
-def _scale(norm: PlainNorm | LeadTimeNorm) -> Tensor:
-    """The factor of every channel; that of one step ahead where it depends on the lead time."""
-    return norm.weight if isinstance(norm, PlainNorm) else norm.weight(torch.ones_like(norm.weight.weight[0]))
 
 
 def children(modules: nn.ModuleList) -> list[Any]:

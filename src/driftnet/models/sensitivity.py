@@ -26,6 +26,8 @@ class Visit:
     """Of every convolution: height and width of its input."""
     spreads: dict[nn.Module, float] = field(default_factory=dict)
     """Of every norm: the smallest standard deviation that it divided by."""
+    scales: dict[nn.Module, float] = field(default_factory=dict)
+    """Of every norm: the largest factor of a channel, at the lead times that it met."""
 
     def note(self, module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
         """Take down what a part is about to process."""
@@ -36,6 +38,11 @@ class Visit:
             self.sizes[module] = (x.shape[-2], x.shape[-1])
         else:
             self.spreads[module] = float((x.var(-1, unbiased=False).min() + EPSILON).sqrt())
+            self.scales[module] = float(_scale(module, arguments[1]).abs().max())
+
+
+def _scale(norm: nn.Module, lead: Float[Tensor, " b"]) -> Tensor:
+    return norm.weight(lead[:, None]) if isinstance(norm, LeadTimeNorm) else norm.get_parameter("weight")
 
 
 @torch.no_grad()
