@@ -31,9 +31,9 @@ class Cost:
     """With a complex number counted once."""
     reals: int
     """With a complex number counted twice."""
-    flops: float
+    flops: int
     """Of a forward pass: matrix products, convolutions, attention and FFTs; nothing else is counted."""
-    activations: float
+    activations: int
     """Bytes that a forward pass keeps for the backward pass, without the parameters."""
     reach: float | None
     """Share of the input points that one output point depends on; None where it was not measured."""
@@ -56,7 +56,7 @@ def cost(config: ModelConfig, task: Task, resolution: int) -> Cost:
     return Cost(size, count_parameters(shapes, complex_once=False), operations, kept, reached)
 
 
-def flops(network: nn.Module, x: Float[Tensor, "b c h w"]) -> float:
+def flops(network: nn.Module, x: Float[Tensor, "b c h w"]) -> int:
     """Floating-point operations of a forward pass; torch's counter takes FFTs for free and complex products for real ones."""
     aten = torch.ops.aten
     transforms = dict.fromkeys((aten._fft_r2c, aten._fft_c2r, aten._fft_c2c), _fft_flops)
@@ -84,7 +84,7 @@ def _product_flops(left: Tensor, right: Tensor, *_: Any, out_val: Tensor, **__: 
     return 2 * out_val.numel() * left.shape[-1] * (COMPLEX_PRODUCT if out_val.is_complex() else 1)
 
 
-def activations(network: nn.Module, x: Float[Tensor, "b c h w"]) -> float:
+def activations(network: nn.Module, x: Float[Tensor, "b c h w"]) -> int:
     """Bytes of the storages that the forward pass saves; one that is saved twice counts once."""
     parameters = {parameter.untyped_storage()._cdata for parameter in network.parameters()}
     kept: dict[int, tuple[int, Tensor]] = {}
