@@ -50,20 +50,26 @@ def cost(config: ModelConfig, task: Task, resolution: int) -> Cost:
     with FakeTensorMode(allow_non_fake_inputs=True):  # Not the meta device, on which there is no autocast to switch off.
         shapes = network()
         x = torch.zeros(1, channels + len(task.static), resolution, resolution)
-        operations, kept = flops(shapes, x), activations(shapes, x)
+        with flop_counter() as counter:
+            kept = activations(shapes, x)
     size = count_parameters(shapes)
     reached = reach(network(), torch.randn(x.shape)) if size <= LARGEST_RUN else None
-    return Cost(size, count_parameters(shapes, complex_once=False), operations, kept, reached)
+    return Cost(size, count_parameters(shapes, complex_once=False), counter.get_total_flops(), kept, reached)
 
 
 def flops(network: nn.Module, x: Float[Tensor, "b c h w"]) -> int:
-    """Floating-point operations of a forward pass; torch's counter takes FFTs for free and complex products for real ones."""
+    """Floating-point operations of a forward pass."""
+    with torch.no_grad(), flop_counter() as counter:
+        network(x)
+    return counter.get_total_flops()
+
+
+def flop_counter() -> FlopCounterMode:
+    """Torch's counter, which by itself takes FFTs for free and complex products for real ones."""
     aten = torch.ops.aten
     transforms = dict.fromkeys((aten._fft_r2c, aten._fft_c2r, aten._fft_c2c), _fft_flops)
     products = dict.fromkeys((aten.mm, aten.bmm), _product_flops)
-    with torch.no_grad(), FlopCounterMode(display=False, custom_mapping={**transforms, **products}) as counter:
-        network(x)
-    return counter.get_total_flops()
+    return FlopCounterMode(display=False, custom_mapping={**transforms, **products})
 
 
 def _raw(formula: Callable[..., int]) -> Callable[..., int]:
