@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from driftnet import registry
-from driftnet.configs import FNO, UNO, Frame
+from driftnet.configs import Frame
 from driftnet.models import fno, uno
+from driftnet.models.configs import FNO, UNO
 from driftnet.models.operator import build, count_parameters, unit_statistics
 
 BUILD = {FNO: fno.build, UNO: uno.build}

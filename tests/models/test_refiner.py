@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from driftnet import registry
-from driftnet.configs import Levels, Refiner
 from driftnet.errors import UsageError
 from driftnet.models import refiner
+from driftnet.models.configs import Levels, Refiner
 from driftnet.models.operator import build, count_parameters, unit_statistics
 
 SMALL = Refiner(levels=Levels(widths=(8, 16), depth=1))

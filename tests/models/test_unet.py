@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from driftnet import registry
-from driftnet.configs import Frame, Levels, UNet
+from driftnet.configs import Frame
 from driftnet.errors import UsageError
 from driftnet.models import unet
+from driftnet.models.configs import Levels, UNet
 from driftnet.models.operator import build, count_parameters, unit_statistics
 
 SMALL = UNet(levels=Levels(widths=(8, 12, 16), depth=1))

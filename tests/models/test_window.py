@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from driftnet.configs import ConvolutionMixer, DriftMixer, WindowMixer
+from driftnet.models.configs import ConvolutionMixer, DriftMixer, WindowMixer
 from driftnet.models.mixers import convolution, drift, window
 from driftnet.models.mixers.place import Place
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from driftnet.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet, ScOT, WindowMixer
+from driftnet.models.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet, ScOT, WindowMixer
 from driftnet.models.convolution import Padding, convolution, depthwise, padding_mode
 from driftnet.models.grids import require_size
 from driftnet.models.mixers import convolution as convolution_mixer

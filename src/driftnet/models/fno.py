@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from driftnet.configs import FNO
+from driftnet.models.configs import FNO
 from driftnet.models.convolution import padding_mode
 from driftnet.models.grids import with_positions
 from driftnet.models.spectral import FourierLayer

@@ -20,11 +20,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from driftnet.configs import Backbone, Frame, ScOT, WindowMixer, require
+from driftnet.configs import Frame, require
 from driftnet.errors import DriftnetError
 from driftnet.files import read_json
 from driftnet.metrics.statistics import Statistics
 from driftnet.models.backbone import INITIAL_SPREAD, MultiScale, build
+from driftnet.models.configs import Backbone, ScOT, WindowMixer
 from driftnet.models.convolution import Convolution, convolution
 from driftnet.models.operator import Normalized, unit_statistics
 from driftnet.models.poseidon_names import our_name

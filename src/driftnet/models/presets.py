@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from driftnet.configs import FNO, UNO, Backbone, ConvUNet, DriftMixer, DriftNet, Frame, Levels, Refiner, ScOT, UNet, WindowMixer
+from driftnet.configs import Frame
+from driftnet.models.configs import FNO, UNO, Backbone, ConvUNet, DriftMixer, DriftNet, Levels, Refiner, ScOT, UNet, WindowMixer
 
 # The authors' configuration T, in our frame and with our reading of the block.
 DRIFT_NET = DriftNet()

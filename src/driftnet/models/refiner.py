@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from driftnet.configs import GROUPS, Refiner
+from driftnet.models.configs import GROUPS, Refiner
 from driftnet.models.convolution import Padding, convolution, padding_mode
 from driftnet.models.unet import UShape, shortcut
 from driftnet.tasks.base import Boundary

@@ -10,9 +10,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from driftnet import registry
-from driftnet.configs import ARCHITECTURES, ModelConfig, from_dict, to_dict
+from driftnet.configs import ModelConfig, from_dict, to_dict
 from driftnet.errors import DriftnetError, unknown
 from driftnet.files import read_json, write_json, written_aside
+from driftnet.models.configs import ARCHITECTURES
 from driftnet.models.operator import Normalized, build, unit_statistics
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"

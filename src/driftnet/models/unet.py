@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from driftnet.configs import Levels, UNet
 from driftnet.models.backbone import ConvNeXtBlock
+from driftnet.models.configs import Levels, UNet
 from driftnet.models.convolution import Padding, convolution, padding_mode
 from driftnet.models.grids import require_size
 from driftnet.tasks.base import Boundary

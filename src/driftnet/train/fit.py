@@ -21,6 +21,7 @@ from driftnet.errors import UsageError
 from driftnet.files import locked, machine, read_json, versions, write_json, write_text, written_aside
 from driftnet.metrics.errors import relative_l1
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
+from driftnet.models.operator_norms import project
 from driftnet.models.saved import save_model
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
@@ -138,7 +139,10 @@ class Fit:
         torch.manual_seed(int(np.random.default_rng((self.recipe.seed, step)).integers(2**63)))
         state, following, static = (part.to(self.device) for part in self.pairs[step])
         prediction, target = self.model.training_pair(state, static, following)
-        return self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
+        done = self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
+        if self.recipe.training.project:
+            project(self.model, self.recipe.training.project)
+        return done
 
     def _validate(self) -> float:
         """Mean one-step relative L1 over the validation part, in physical units; the best weights are kept."""

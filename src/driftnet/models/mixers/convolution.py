@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from driftnet.configs import ConvolutionMixer
+from driftnet.models.configs import ConvolutionMixer
 from driftnet.models.convolution import Padding, depthwise
 from driftnet.models.mixers.place import FINEST, Place
 

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from driftnet.configs import WindowMixer
+from driftnet.models.configs import WindowMixer
 from driftnet.models.convolution import Padding
 from driftnet.models.mixers.place import FINEST, Place
 
