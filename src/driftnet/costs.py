@@ -8,6 +8,7 @@ from driftnet import registry
 from driftnet.configs import ModelConfig
 from driftnet.errors import DriftnetError
 from driftnet.models.cost import LARGEST_RUN, Cost, cost
+from driftnet.progress import progress
 
 TASK = "NS-PwC"
 RESOLUTION, TINY_RESOLUTION = 128, 64
@@ -16,7 +17,11 @@ HEAD = f"{'model':22} {'grid':>4} {'parameters':>11} {'as reals':>11} {'GFLOP':>
 
 def table() -> str:
     """Every preset's costs, and how they were found."""
-    rows = [row(name) for name in registry.MODELS]
+    rows = []
+    with progress("models", len(registry.MODELS)) as advance:
+        for name in registry.MODELS:
+            rows.append(row(name))
+            advance(note=name)
     return "\n".join((HEAD, *rows, "", _notes()))
 
 
