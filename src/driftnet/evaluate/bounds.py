@@ -8,21 +8,19 @@ from math import isfinite, nan, prod
 from pathlib import Path
 
 import torch
-import yaml
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from driftnet import registry
-from driftnet.configs import Loss, from_dict
+from driftnet.configs import Loss
 from driftnet.data.pairs import Pair, Pairs
 from driftnet.data.trajectories import Trajectories
-from driftnet.errors import DriftnetError
 from driftnet.metrics.sobolev import defect, defect_bound, printed_defect_bound, sobolev_loss
 from driftnet.models.backbone import Block, MultiScale
 from driftnet.models.bounds import Bounds, lemma
 from driftnet.models.mixers.drift import Drift
 from driftnet.models.operator import Normalized
-from driftnet.models.saved import load
+from driftnet.models.saved import load, recipe_of
 from driftnet.models.sensitivity import ITERATIONS, Visit, jacobian_norm, visit
 
 STATES = 2  # Enough to see how a gain depends on the state, few enough to answer in seconds.
@@ -70,24 +68,16 @@ def _number(value: float) -> str:
 
 def examine(folder: Path) -> Column:
     """All figures of one run."""
-    recipe = _recipe(folder)
+    recipe = recipe_of(folder)
     model = load(folder).requires_grad_(False)
-    validation = Trajectories(Path(recipe["data"]), registry.task(recipe["task"]), "validation")
+    validation = Trajectories(Path(recipe.data), registry.task(recipe.task), "validation")
     pairs = Pairs(validation, STATES, seed=0)[0]
     network = model.network
     rows = _network_rows(network, torch.cat((normal(model, pairs.state), pairs.static), 1))
     rows["one step"] = (nan, nan, float(jacobian_norm(one_step(model, pairs.static), normal(model, pairs.state)).max()))
-    rows["defect"] = defect_row(model, pairs, from_dict(Loss, recipe["training"]["loss"]))
+    rows["defect"] = defect_row(model, pairs, recipe.training.loss)
     gates = [module for module in network.modules() if isinstance(module, Drift) and module.gate is not None]
     return Column(str(folder), rows, bool(gates))
-
-
-def _recipe(folder: Path) -> dict:
-    try:
-        recipe = yaml.safe_load((folder / "config.yaml").read_text())
-        return {key: recipe[key] for key in ("task", "data", "training")}
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise DriftnetError(f"could not read {folder / 'config.yaml'}: {error}") from error
 
 
 def _network_rows(network: nn.Module, x: Float[Tensor, "b c h w"]) -> dict[str, Row]:
