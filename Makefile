@@ -20,7 +20,7 @@ setup: .venv/installed
 
 .venv/developed: .venv/installed
 	@echo 'Installing the tools of developers into .venv'
-	@$(PIP) -e '.[dev]'
+	@$(PIP) -e '.[dev,hub,oracles]'
 	@touch $@
 
 demo: setup

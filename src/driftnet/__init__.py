@@ -8,11 +8,16 @@ from driftnet.registry import resolve
 
 if TYPE_CHECKING:
     from driftnet.evaluate.rollout import rollout
+    from driftnet.models.poseidon import load_poseidon
     from driftnet.models.saved import load
 
-__all__ = ["load", "rollout"]
+__all__ = ["load", "load_poseidon", "rollout"]
 
-_LATE = {"load": "driftnet.models.saved:load", "rollout": "driftnet.evaluate.rollout:rollout"}
+_LATE = {
+    "load": "driftnet.models.saved:load",
+    "load_poseidon": "driftnet.models.poseidon:load_poseidon",
+    "rollout": "driftnet.evaluate.rollout:rollout",
+}
 
 
 def __getattr__(name: str) -> Any:

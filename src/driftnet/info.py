@@ -52,13 +52,15 @@ def _task(task: Task) -> str:
 
 
 def models(names: list[str]) -> str:
-    """The model presets; with a name, the settings of one."""
+    """The model presets and what they cost; with a name, the settings of one."""
     if names:
         from driftnet.configs import to_dict
 
         config = registry.model(names[0])
         return json.dumps({type(config).__name__: to_dict(config)}, indent=2)
-    return "\n".join(f"{name:22} {type(registry.model(name)).__doc__}" for name in registry.MODELS)
+    from driftnet.costs import table
+
+    return table()
 
 
 def metrics(_: list[str]) -> str:
@@ -80,6 +82,14 @@ def run(names: list[str]) -> str:
     finished = (folder / "provenance.json").is_file()
     said.append(json.dumps(read_json(folder / "provenance.json"), indent=2) if finished else "not finished")
     return "\n".join(said)
+
+
+def bounds(names: list[str]) -> str:
+    """Lipschitz and defect bounds of one or more runs, beside what is measured."""
+    _path("run", names)
+    from driftnet.evaluate.bounds import compare
+
+    return compare([Path(name) for name in names])
 
 
 def data(names: list[str]) -> str:
@@ -108,5 +118,6 @@ TOPICS: dict[str, Callable[[list[str]], str]] = {
     "metrics": metrics,
     "baselines": baselines,
     "run": run,
+    "bounds": bounds,
     "data": data,
 }

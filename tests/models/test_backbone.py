@@ -5,9 +5,10 @@ import torch
 from torch import nn
 
 from driftnet import registry
-from driftnet.configs import Backbone, DriftMixer, DriftNet, Frame
+from driftnet.configs import Frame
 from driftnet.errors import UsageError
 from driftnet.models import backbone, presets
+from driftnet.models.configs import Backbone, DriftMixer, DriftNet
 from driftnet.models.operator import build, count_parameters, unit_statistics
 
 TASK = registry.task("NS-PwC")

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from driftnet.configs import DriftMixer
+from driftnet.models.configs import DriftMixer
 from driftnet.models.mixers.drift import Drift, band_table, mix_channels, published_bands, radial_bands
 
 PUBLISHED = DriftMixer(mask="published", edge="hard", radius="published")

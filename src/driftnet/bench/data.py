@@ -106,8 +106,8 @@ def _read_raw(path: Path) -> None:
 def _plain(trajectories: Trajectories, batch: int, forgetful: bool = False) -> None:
     """What one writes first: shuffled pairs, each a slice of its own, stacked to batches.
 
-    A file of a few hundred MB is in the page cache after some dozen slices, because the system reads ahead of each;
-    `forgetful` drops it before every batch, as happens by itself with a file that is larger than memory.
+    Every snapshot is asked for twice, and the second time a file of a few hundred MB has it in the page cache;
+    `forgetful` drops that before every batch, as happens by itself with a file that is larger than memory.
     """
     path, variable = trajectories.stored.path, trajectories.stored.variable
     order = np.random.default_rng(0).permutation(len(trajectories) * PAIRS)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
+from driftnet import registry
 from driftnet.configs import Evaluation
 from driftnet.data.trajectories import Trajectories
-from driftnet.errors import DriftnetError
 from driftnet.evaluate.run import baseline, evaluate, trained_run
-from driftnet.models.saved import describe
+from driftnet.models.saved import recipe_of
 
 
 def evaluate_runs(
@@ -32,12 +30,5 @@ def evaluate_runs(
 
 
 def _test_split(run: Path, data: Path | None) -> Trajectories:
-    task, _ = describe(run)
-    return Trajectories(data or _training_data(run / "config.yaml"), task, "test")
-
-
-def _training_data(config: Path) -> Path:
-    try:
-        return Path(yaml.safe_load(config.read_text())["data"])
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise DriftnetError(f"could not read {config}: {error}") from error
+    recipe = recipe_of(run)
+    return Trajectories(data or Path(recipe.data), registry.task(recipe.task), "test")

@@ -10,22 +10,29 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from driftnet.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet
-from driftnet.errors import UsageError
+from driftnet.models.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet, ScOT, WindowMixer
 from driftnet.models.convolution import Padding, convolution, depthwise, padding_mode
+from driftnet.models.grids import require_size
 from driftnet.models.mixers import convolution as convolution_mixer
-from driftnet.models.mixers import drift
+from driftnet.models.mixers import drift, window
+from driftnet.models.mixers.place import Place
 from driftnet.models.norms import norm
 from driftnet.tasks.base import Boundary
 
 Mixer = Callable[[int], nn.Module]
+PlacedMixer = Callable[..., nn.Module]  # (channels, place=...) -> a map of (b c h w) onto itself
 
 INITIAL_SPREAD = 0.02  # Standard deviation of linear and convolution weights at the start, as published.
 LAYER_SCALE = 1e-6  # First value of the ConvNeXt blocks' layer scale (Liu et al. 2022).
-MIXERS = {DriftMixer: drift.build, ConvolutionMixer: convolution_mixer.build}
+ONE_STEP = 1 / 20  # Lead time of one step of the data: Poseidon divides differences of snapshots by 20.
+MIXERS: dict[type, PlacedMixer] = {
+    DriftMixer: drift.build,
+    ConvolutionMixer: convolution_mixer.build,
+    WindowMixer: window.build,
+}
 
 
-def build(config: DriftNet | ConvUNet, channels_in: int, channels_out: int, boundary: Boundary) -> nn.Module:
+def build(config: DriftNet | ConvUNet | ScOT, channels_in: int, channels_out: int, boundary: Boundary) -> MultiScale:
     """The backbone of a configuration around its mixers."""
     padding = padding_mode(config.frame, boundary)
     mixer = partial(MIXERS[type(config.mixer)], config.mixer, padding=padding)
@@ -35,9 +42,9 @@ def build(config: DriftNet | ConvUNet, channels_in: int, channels_out: int, boun
 class MultiScale(nn.Module):
     """Patches in, levels of blocks down and up, patches out; inside, features are (b h w c)."""
 
-    def __init__(self, config: Backbone, mixer: Mixer, channels_in: int, channels_out: int, padding: Padding) -> None:
+    def __init__(self, config: Backbone, mixer: PlacedMixer, channels_in: int, channels_out: int, padding: Padding) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.takes_lead_time = config, config.lead_time
         widths, conditioned = config.widths, config.lead_time
         self.embed = nn.Conv2d(channels_in, widths[0], config.patch, stride=config.patch)
         self.embed_norm = norm(widths[0], conditioned)
@@ -55,9 +62,9 @@ class MultiScale(nn.Module):
         self.apply(_initialise)
 
     def forward(self, x: Float[Tensor, "b c_in h w"], lead: Float[Tensor, " b"] | None = None) -> Float[Tensor, "b c_out h w"]:
-        """The network's output for an input and its lead time, in steps of the data; 1 where not given."""
+        """The network's output for an input and its lead time, one step of the data where not given."""
         self._check(x)
-        lead = x.new_ones(x.shape[0]) if lead is None else lead
+        lead = x.new_full((x.shape[0],), ONE_STEP) if lead is None else lead
         features = self.embed_norm(self.embed(x).permute(0, 2, 3, 1), lead)
         kept = []
         for level, blocks in enumerate(self.encoder):
@@ -75,23 +82,21 @@ class MultiScale(nn.Module):
         return self.smooth(self.recover(features.permute(0, 3, 1, 2)))
 
     def _check(self, x: Tensor) -> None:
-        divisor = self.config.divisor
-        if x.shape[-2] % divisor or x.shape[-1] % divisor:
-            raise UsageError(
-                f"a field of {x.shape[-2]} x {x.shape[-1]} points does not fit this model: height and width must be "
-                f"multiples of {divisor} (patch {self.config.patch}, {len(self.config.widths)} levels)"
-            )
+        require_size(x, self.config.divisor, f"patch {self.config.patch}, {len(self.config.widths)} levels")
 
 
 class Level(nn.Module):
     """The blocks of one level; levels from the number of widths on are the decoder's."""
 
-    def __init__(self, config: Backbone, level: int, mixer: Mixer) -> None:
+    def __init__(self, config: Backbone, level: int, mixer: PlacedMixer) -> None:
         super().__init__()
-        level %= len(config.widths)
+        decodes, level = divmod(level, len(config.widths))
         width = config.widths[level]
         hidden = int(config.mlp_ratio * width)
-        self.blocks = nn.ModuleList(Block(width, hidden, config.lead_time, mixer) for _ in range(config.depths[level]))
+        order = range(config.depths[level])
+        # The decoder mirrors the encoder, so that two neighbours never see the same windows.
+        places = [Place(level, shifted=index % 2 == 1) for index in (reversed(order) if decodes else order)]
+        self.blocks = nn.ModuleList(Block(width, hidden, config.lead_time, partial(mixer, place=place)) for place in places)
 
     def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
         """All blocks, one after another."""

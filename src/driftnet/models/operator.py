@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from driftnet.configs import ModelConfig
+from driftnet.errors import UsageError
 from driftnet.metrics.statistics import Statistics
 from driftnet.registry import resolve
 from driftnet.tasks.base import Task
@@ -35,14 +36,31 @@ class Normalized(nn.Module):
         for name, value in vars(statistics).items():
             self.register_buffer(name, value[:, None, None].clone())
 
-    def forward(self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]:
-        """The next state."""
-        return self.physical(self.prediction(state, static), state)
+    def forward(
+        self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], lead: Float[Tensor, " b"] | None = None
+    ) -> Float[Tensor, "b c h w"]:
+        """The next state, or the state after `lead`: steps of the data / 20, as Poseidon counts."""
+        return self.physical(self.prediction(state, static, lead), state)
 
-    def prediction(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Fields:
+    def prediction(
+        self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], lead: Float[Tensor, " b"] | None = None
+    ) -> Float[Tensor, "b c h w"]:
         """What the network says: a state or an increment, in normalised units."""
-        normal = (state - self.get_buffer("mean")) / self.get_buffer("std")
-        return self.network(torch.cat((normal, static), 1))
+        entering = self._seen(state, static)
+        if lead is None:
+            return self.network(entering)
+        if not getattr(self.network, "takes_lead_time", False):
+            raise UsageError("this model knows one lead time only, a step of the data (its norms do not depend on it)")
+        return self.network(entering, lead)
+
+    def training_pair(self, state: Fields, static: Float[Tensor, "b s h w"], following: Fields) -> tuple[Fields, Fields]:
+        """What the network says and what it should have said.
+
+        A network with a `training_pair` of its own, (input, target) -> (prediction, target), is trained on that instead.
+        """
+        target = self.target(state, following)
+        own: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = getattr(self.network, "training_pair", None)
+        return own(self._seen(state, static), target) if own else (self.prediction(state, static), target)
 
     def target(self, state: Fields, following: Fields) -> Fields:
         """What the network should have said."""
@@ -55,6 +73,9 @@ class Normalized(nn.Module):
         if self.predicts == "state":
             return prediction * self.get_buffer("std") + self.get_buffer("mean")
         return state + prediction * self.get_buffer("increment_std") + self.get_buffer("increment_mean")
+
+    def _seen(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c_in h w"]:
+        return torch.cat(((state - self.get_buffer("mean")) / self.get_buffer("std"), static), 1)
 
 
 def build(config: ModelConfig, task: Task, statistics: Statistics) -> Normalized:
@@ -72,7 +93,10 @@ def unit_statistics(channels: int) -> Statistics:
 
 
 def count_parameters(model: nn.Module, complex_once: bool = True) -> int:
-    """Trainable numbers; a complex one, stored as two reals, counts once or twice."""
+    """Trainable numbers; a complex one, stored as two reals, counts once or twice.
+
+    A module names its parameters of that kind in `complex_pairs`.
+    """
     reals = sum(parameter.numel() for parameter in model.parameters())
-    pairs = sum(parameter.numel() // 2 for name, parameter in model.named_parameters() if name.endswith("mixing"))
-    return reals - pairs if complex_once else reals
+    pairs = (module.get_parameter(name) for module in model.modules() for name in getattr(module, "complex_pairs", ()))
+    return reals - sum(pair.numel() // 2 for pair in pairs) if complex_once else reals

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from driftnet import registry
-from driftnet.configs import ARCHITECTURES, ModelConfig, from_dict, to_dict
-from driftnet.errors import DriftnetError, unknown
+from driftnet.configs import ModelConfig, Recipe, Training, from_dict, to_dict
+from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.files import read_json, write_json, written_aside
+from driftnet.models.configs import ARCHITECTURES
 from driftnet.models.operator import Normalized, build, unit_statistics
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -49,3 +51,15 @@ def describe(folder: Path) -> tuple[Any, ModelConfig]:
     if name not in ARCHITECTURES:
         raise unknown("architecture", name, ARCHITECTURES)
     return registry.task(task), from_dict(ARCHITECTURES[name], options)
+
+
+def recipe_of(run: Path) -> Recipe:
+    """The recipe that a run folder was trained by."""
+    task, config = describe(run)
+    path = run / "config.yaml"
+    try:
+        values = yaml.safe_load(path.read_text())
+        training = from_dict(Training, values["training"], "training.")
+        return Recipe(task.name, run.resolve().parent.name, values["data"], values["seed"], config, training)
+    except (OSError, yaml.YAMLError, KeyError, TypeError, UsageError) as error:
+        raise DriftnetError(f"could not read {path}: {error}") from error

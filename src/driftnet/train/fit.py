@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import yaml
 
@@ -22,6 +23,7 @@ from driftnet.errors import UsageError
 from driftnet.files import locked, machine, read_json, versions, write_json, write_text, written_aside
 from driftnet.metrics.errors import relative_l1
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
+from driftnet.models.operator_norms import project
 from driftnet.models.saved import save_model
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
@@ -137,10 +139,14 @@ class Fit:
 
     def _step(self, step: int) -> tuple[float, float]:
         self.model.train()
+        # What a network draws at random is a function of seed and step, so a resumed run draws the same.
+        torch.manual_seed(int(np.random.default_rng((self.recipe.seed, step)).integers(2**63)))
         state, following, static = (part.to(self.device, non_blocking=True) for part in self.pairs[step])
-        prediction = self.model.prediction(state, static)
-        target = self.model.target(state, following)
-        return self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
+        prediction, target = self.model.training_pair(state, static, following)
+        done = self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
+        if self.recipe.training.project:
+            project(self.model, self.recipe.training.project)
+        return done
 
     def _validate(self) -> float:
         """Mean one-step relative L1 over the validation part, in physical units; the best weights are kept."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from torch import nn
 
-from driftnet.configs import ConvolutionMixer
+from driftnet.models.configs import ConvolutionMixer
 from driftnet.models.convolution import Padding, depthwise
+from driftnet.models.mixers.place import FINEST, Place
 
 
-def build(config: ConvolutionMixer, channels: int, padding: Padding) -> nn.Module:
-    """A depth-wise convolution."""
+def build(config: ConvolutionMixer, channels: int, padding: Padding, place: Place = FINEST) -> nn.Module:
+    """A depth-wise convolution, the same at every place."""
     return depthwise(channels, config.kernel, padding)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import log
+from typing import ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor, nn
 
-from driftnet.configs import DriftMixer
+from driftnet.models.configs import DriftMixer
 from driftnet.models.convolution import Padding, depthwise
+from driftnet.models.mixers.place import FINEST, Place
 
 EDGE = 0.5  # Width of the soft mask's edge, in modes: nearly a step, yet its cut-off has a gradient everywhere.
 INITIAL_SPREAD = 0.02  # Standard deviation of W at the start, as published.
@@ -25,33 +27,60 @@ TINY = 1e-24  # Keeps the gradient of sqrt finite at 0; far below the square of 
 
 
 class Drift(nn.Module):
-    """(b c h w) onto itself, at any height and width."""
+    """(b c h w) onto itself, at any height and width; what the configuration leaves out has no parameters."""
+
+    complex_pairs: ClassVar[tuple[str, ...]] = ("mixing",)
 
     def __init__(self, config: DriftMixer, channels: int, padding: Padding) -> None:
         super().__init__()
-        self.mask = HardMask(config) if config.edge == "hard" else SoftMask(config)
+        # Without mixing and gating the spectral path is the identity, and no cut-off could learn.
+        spectral = config.mixing or config.gating
+        self.mask = (HardMask(config) if config.edge == "hard" else SoftMask(config)) if spectral else None
         # Real storage of a complex matrix: fused optimisers and safetensors refuse complex parameters.
-        self.mixing = nn.Parameter(INITIAL_SPREAD * torch.randn(2, channels, channels))
-        self.gate = RadialGate(config)
-        self.depthwise = depthwise(channels, 3, padding, bias=False)
-        self.pointwise = nn.Linear(channels, channels)
+        self.mixing = nn.Parameter(INITIAL_SPREAD * torch.randn(2, channels, channels)) if config.mixing else None
+        self.gate = RadialGate(config) if config.gating else None
+        self.depthwise = depthwise(channels, 3, padding, bias=False) if config.depthwise else None
+        self.pointwise = nn.Linear(channels, channels) if config.pointwise else None
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
         """Global and local branches, added."""
-        local = self.pointwise(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2) + self.depthwise(x)
-        return self._global(x).to(local.dtype) + local
+        local = []
+        if self.pointwise is not None:
+            local.append(self.pointwise(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+        if self.depthwise is not None:
+            local.append(self.depthwise(x))
+        dtype = local[0].dtype if local else x.dtype  # Under autocast the branches are narrower than the input.
+        return sum(local, self._global(x).to(dtype))
 
     def _global(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+        if self.mask is None:
+            return x
         with torch.autocast(x.device.type, enabled=False):  # There is no FFT in half precision on a CPU.
             x = x.to(torch.promote_types(x.dtype, torch.float32)).contiguous()
             height, width = x.shape[-2:]
             x_hat = torch.fft.rfft2(x, norm="forward")
             low_hat = x_hat * self.mask(height, width, x.dtype)
-            high_hat = x_hat - low_hat
-            alpha, taper = self.gate(x_hat, high_hat, width)
-            mixed_hat = mix_channels(self.mixing.to(x.dtype), low_hat)
-            fused_hat = alpha * mixed_hat + (1 - alpha) * high_hat
-            return torch.fft.irfft2(fused_hat * taper, s=(height, width), norm="forward")
+            fused_hat = self._fused(x_hat, low_hat, width)
+            return torch.fft.irfft2(fused_hat, s=(height, width), norm="forward")
+
+    def _fused(
+        self, x_hat: Complex[Tensor, "b c h half_w"], low_hat: Complex[Tensor, "b c h half_w"], width: int
+    ) -> Complex[Tensor, "b c h half_w"]:
+        high_hat = x_hat - low_hat
+        mixed_hat = low_hat if self.mixing is None else mix_channels(self.mixing.to(low_hat.real.dtype), low_hat)
+        if self.gate is None:
+            return mixed_hat + high_hat
+        alpha, taper = self.gate(x_hat, high_hat, width)
+        return fuse(alpha, mixed_hat, high_hat) * taper
+
+
+def fuse(
+    alpha: Float[Tensor, "b c h half_w"],
+    mixed_hat: Complex[Tensor, "b c h half_w"],
+    high_hat: Complex[Tensor, "b c h half_w"],
+) -> Complex[Tensor, "b c h half_w"]:
+    """The gated sum, at no mode larger than the larger of the two (paper, Lemma A.3)."""
+    return alpha * mixed_hat + (1 - alpha) * high_hat
 
 
 def mix_channels(mixing: Float[Tensor, "2 c c"], x_hat: Complex[Tensor, "b c h half_w"]) -> Complex[Tensor, "b c h half_w"]:
@@ -189,6 +218,6 @@ def published_bands(height: int, width: int, bands: int) -> np.ndarray:
     return np.minimum(np.floor(radius / (radius.max() + np.float32(1e-8)) * bands), bands - 1).astype(np.int64)
 
 
-def build(config: DriftMixer, channels: int, padding: Padding) -> nn.Module:
-    """A DRIFT block."""
+def build(config: DriftMixer, channels: int, padding: Padding, place: Place = FINEST) -> nn.Module:
+    """A DRIFT block, the same at every place."""
     return Drift(config, channels, padding)
