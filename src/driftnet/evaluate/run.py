@@ -109,9 +109,10 @@ def measure(subject: Subject, test: Trajectories, config: Evaluation, device: st
     tally, operator = Tally(test.task, steps, config.examples), subject.operator()
     seconds = 0.0
     with progress(f"evaluate {subject.name}", len(test) * steps) as advance:
-        for truth in test.batches(config.batch):
-            truth = truth.to(device)
-            rolled = states(operator, truth[:, 0], test.static(len(truth)).to(device), steps)
+        for batch, truth in enumerate(test.batches(config.batch)):
+            truth, start = truth.to(device), batch * config.batch
+            static = test.static(range(start, start + len(truth))).to(device)
+            rolled = states(operator, truth[:, 0], static, steps)
             for step in range(1, steps + 1):
                 began = time.perf_counter()
                 state = next(rolled)

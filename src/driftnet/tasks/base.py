@@ -53,6 +53,27 @@ class Normalization:
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    static_mean: tuple[float, ...] = ()
+    static_std: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a data file: its axes, and the channels it holds along the channel axis, or the only one."""
+
+    name: str
+    channels: tuple[str, ...]
+    dimensions: tuple[str, ...] = ("sample", "time", "channel", "x", "y")
+    dtype: Literal["<f4", "<f8"] = "<f4"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Which of a person's own arrays are read, and what their axes are."""
+
+    variables: tuple[str, ...]
+    axes: tuple[str, ...]
+    static: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,10 +81,21 @@ class Source:
     """Where trajectories come from: the published file, and the simulation that makes equivalent ones."""
 
     file: str
-    variable: str
-    simulation: Simulation
-    confidence: Literal["high", "medium-high", "medium"]
+    variables: tuple[Variable, ...] = ()
+    """The first holds the predicted channels."""
+    simulation: Simulation | None = None
+    """None for data that only a file has."""
+    confidence: Literal["high", "medium-high", "medium", "as given"] = "as given"
     """How sure it is that the simulation is the one behind the published file."""
+    format: str = "poseidon"
+    """A name in `registry.FORMATS`."""
+    arrays: Arrays | None = None
+    """What to read, where the file itself does not tell."""
+
+    @property
+    def variable(self) -> str:
+        """The variable of the predicted channels."""
+        return self.variables[0].name
 
 
 @dataclass(frozen=True)
@@ -82,8 +114,11 @@ class Task:
     """T*: the snapshot whose error is the headline."""
     duration: float
     split: Split
-    normalization: Normalization
+    normalization: Normalization | None
+    """None where nothing was published: statistics are fitted on the training part anyway."""
     source: Source
+    steady: bool = False
+    """A map without time: the state is zero before the only step and the answer after it; all input is static."""
 
     @property
     def components(self) -> tuple[str, ...]:

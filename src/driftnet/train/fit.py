@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 def run_folder(root: Path, recipe: Recipe) -> Path:
     """runs/<task>/<model>/<seed>."""
-    return root / recipe.task / recipe.preset / str(recipe.seed)
+    return root / registry.task(recipe.task).name / recipe.preset / str(recipe.seed)
 
 
 def train(recipe: Recipe, folder: Path, device: str, overwrite: bool) -> str:
@@ -81,7 +81,8 @@ class Fit:
     def __init__(self, recipe: Recipe, folder: Path, device: str) -> None:
         self.recipe, self.folder, self.device = recipe, folder, torch.device(device)
         self.task: Task = registry.task(recipe.task)
-        self.training, self.validation = (Trajectories(Path(recipe.data), self.task, part) for part in ("train", "validation"))
+        self.training = Trajectories(Path(recipe.data), self.task, "train", recipe.trajectories)
+        self.validation = Trajectories(Path(recipe.data), self.task, "validation")
         self.pairs = Pairs(self.training, recipe.training.batch, recipe.seed)
         epochs = -(-len(self.pairs) * recipe.training.epochs // recipe.training.batch)
         self.total = recipe.training.steps or epochs
@@ -104,7 +105,8 @@ class Fit:
         with Log(self.folder / "log.csv", self.engine.step) as log, stop_on_signals() as stop:
             self._loop(log, stop)
         write_json(self.folder / "provenance.json", self._provenance())
-        return f"{self.folder}: validation {self.watch.best:.4g} at step {self.watch.best_step} of {self.total}"
+        done = f"{self.folder}: validation {self.watch.best:.4g} at step {self.watch.best_step} of {self.total}"
+        return "\n".join((done, *self.training.stored.notes))
 
     def _loop(self, log: Log, stop: StopRequest) -> None:
         every = max(1, self.total // self.recipe.training.validations)
@@ -143,7 +145,7 @@ class Fit:
         error = one_step_error(self.model, self.validation, self.recipe.training.batch, self.device)
         if error < self.watch.best:
             self.watch.best, self.watch.best_step = error, self.engine.step
-            save_model(self.folder, self.model, self.recipe.model, self.recipe.task)
+            save_model(self.folder, self.model, self.recipe.model, self.task)
         return error
 
     def _provenance(self) -> dict[str, Any]:
@@ -163,6 +165,7 @@ class Fit:
             "machine": machine(),
             "versions": versions(),
             "data_recipe": self.training.stored.attributes.get("recipe"),
+            "data_notes": list(self.training.stored.notes),
         }
 
 
