@@ -129,6 +129,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except DriftnetError as error:
         print(f"driftnet: {error}", file=sys.stderr)
         sys.exit(USAGE if isinstance(error, UsageError) else getattr(error, "exit_code", FAILURE))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"driftnet: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(FAILURE)
     except KeyboardInterrupt as interrupt:
         print(f"driftnet: {str(interrupt) or 'interrupted; the same command goes on from there'}", file=sys.stderr)
         sys.exit(INTERRUPTED)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from driftnet.data.formats.poseidon import PUBLISHED
 from driftnet.errors import DriftnetError, UsageError
-from driftnet.files import locked, publish
+from driftnet.files import checksum, locked, publish
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
 
 HUB = "https://huggingface.co"
 ENDPOINT_VARIABLE = "HF_ENDPOINT"  # As huggingface_hub has it, for mirrors.
 OWNER = "camlab-ethz"
-BLOCK, TIMEOUT, ATTEMPTS = 2**20, 60.0, 5
+BLOCK = 2**20
+TIMEOUT = 60.0
+ATTEMPTS, PAUSE = 5, 2.0  # Tries without a byte before giving up; seconds more between each.
+TOO_MANY_REQUESTS = 429
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,21 @@ def listing(repository: str) -> list[Remote]:
     url: str | None = f"{endpoint}/api/datasets/{repository}/tree/main?recursive=true"
     entries: list[dict[str, Any]] = []
     while url:
-        with _opened(url) as response:
-            entries += json.loads(response.read())
-            following = re.search(r'<([^>]+)>;\s*rel="next"', response.headers.get("Link", ""))
-        url = following[1] if following else None
+        page, url = _page(url)
+        entries += page
     files = [entry for entry in entries if entry.get("type") == "file" and entry["path"].endswith(".nc")]
     base = f"{endpoint}/datasets/{repository}/resolve/main"
     return sorted((_remote(base, entry) for entry in files), key=lambda remote: remote.name)
+
+
+def _page(url: str) -> tuple[list[dict[str, Any]], str | None]:
+    """Entries of a listing, and where it goes on."""
+    try:
+        with _opened(url) as response:
+            following = re.search(r'<([^>]+)>;\s*rel="next"', response.headers.get("Link", ""))
+            return json.loads(response.read()), following[1] if following else None
+    except (_NoConnection, OSError, HTTPException, ValueError) as error:
+        raise DriftnetError(f"could not reach {url}: {error}") from error
 
 
 def _remote(base: str, entry: dict[str, Any]) -> Remote:
@@ -96,41 +107,47 @@ def _refuse_without_room(folder: Path, missing: list[Remote]) -> None:
 
 def download(remote: Remote, path: Path, seen: Callable[[int], None] = lambda count: None) -> None:
     """Bring a file here; what an interrupted download has left is kept and gone on from."""
-    partial = _partial(path)
-    for attempt in range(ATTEMPTS):
-        before = _held(partial)
+    partial, fruitless, reason = _partial(path), 0, "the connection ended"
+    while (held := _held(partial)) < remote.size and fruitless < ATTEMPTS:
         try:
             _append(remote, partial, seen)
-        except HTTPError as error:
-            raise DriftnetError(f"{remote.url}: the server answers {error.code} {error.reason}") from error
-        except (ConnectionError, TimeoutError, HTTPException) as error:
-            if attempt == ATTEMPTS - 1 and _held(partial) == before:
-                raise DriftnetError(f"{remote.url}: {error}; the same command goes on from there") from error
-        except OSError as error:
-            raise DriftnetError(f"could not write {partial}: {error.strerror or error}") from error
-        if _held(partial) >= remote.size:
-            break
+        except _NoConnection as error:
+            reason = str(error)
+        fruitless = 0 if _held(partial) > held else fruitless + 1
+        time.sleep(PAUSE * fruitless)
+    if held < remote.size:
+        again = "the same command goes on from there"
+        raise DriftnetError(f"{remote.url}: {held} of {remote.size} bytes came, then {reason}; {again}")
     _check(remote, partial)
     publish(partial, path)
 
 
 def _append(remote: Remote, partial: Path, seen: Callable[[int], None]) -> None:
     held = _held(partial)
-    if held >= remote.size:
-        return
-    with _opened(remote.url, held) as response, partial.open("ab") as stream:
-        if held and response.status != 206:  # The server sends all of it again.
-            stream.truncate(0)
-        while block := response.read(BLOCK):
-            stream.write(block)
-            seen(stream.tell())
+    with _opened(remote.url, held) as response:
+        whole = held and response.status != 206  # The server sends all of it again.
+        try:
+            with partial.open("wb" if whole else "ab") as stream:
+                while block := _next(response):
+                    stream.write(block)
+                    seen(stream.tell())
+        except OSError as error:
+            raise DriftnetError(f"could not write {partial}: {error.strerror or error}") from error
+
+
+class _NoConnection(Exception):
+    """Worth another attempt."""
+
+
+def _next(response: HTTPResponse) -> bytes:
+    try:
+        return response.read(BLOCK)
+    except (OSError, HTTPException) as error:
+        raise _NoConnection(str(error)) from error
 
 
 def _check(remote: Remote, partial: Path) -> None:
-    if _held(partial) < remote.size:
-        raise DriftnetError(f"{remote.url}: {_held(partial)} of {remote.size} bytes came; the same command goes on from there")
-    with partial.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = checksum(partial)
     if found != remote.sha256:
         partial.unlink()
         raise DriftnetError(
@@ -141,7 +158,16 @@ def _check(remote: Remote, partial: Path) -> None:
 def _opened(url: str, start: int = 0) -> HTTPResponse:
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{url}: {ENDPOINT_VARIABLE} has to begin with http:// or https://")
-    return urlopen(Request(url, headers={"Range": f"bytes={start}-"} if start else {}), timeout=TIMEOUT)
+    try:
+        return urlopen(Request(url, headers={"Range": f"bytes={start}-"} if start else {}), timeout=TIMEOUT)
+    except HTTPError as error:
+        with error:
+            answer = f"the server answers {error.code} {error.reason}"
+        if error.code < 500 and error.code != TOO_MANY_REQUESTS:
+            raise DriftnetError(f"{url}: {answer}") from None
+        raise _NoConnection(answer) from None
+    except (URLError, OSError, HTTPException) as error:
+        raise _NoConnection(str(getattr(error, "reason", error))) from error
 
 
 def _partial(path: Path) -> Path:

@@ -76,7 +76,7 @@ def _task(path: Path, described: Description, source: Source, contents: Any) -> 
 def _quantities(path: Path, described: Description, contents: Any) -> tuple[Quantity, ...]:
     if not described.quantities:
         return contents.quantities or tuple(Quantity(name, (name,)) for name in contents.channels)
-    named = tuple(Quantity(name, _strings(path, f"quantities.{name}", each)) for name, each in described.quantities.items())
+    named = tuple(Quantity(name, components) for name, components in described.quantities.items())
     components = [name for quantity in named for name in quantity.components]
     found = len(contents.channels)
     require(len(components) == found, f"{path}: quantities name {len(components)} channels; {contents.path.name} has {found}")
@@ -93,7 +93,7 @@ def _split(path: Path, described: Description, contents: Any) -> Split:
     held = max(1, count // 10)
     advice = f"split: {{train: {count - 2 * held}, validation: {held}, test: {held}}}"
     require(set(described.split) == set(parts), f"{path}: split: say how many trajectories, for example {advice}")
-    split = Split(**{part: _number(path, f"split.{part}", described.split[part], int) for part in parts})
+    split = Split(**described.split)
     require(
         split.total <= count, f"{path}: split: {split.total} trajectories are more than the {count} in {contents.path.name}"
     )
@@ -116,24 +116,29 @@ def _read(path: Path) -> Description:
 
 def _typed(path: Path, key: str, value: Any) -> Any:
     if key in ("variable", "axes", "static"):
-        return _strings(path, key, value)
+        return _names(path, key, value)
     if key in ("quantities", "split"):
         require(isinstance(value, dict), f"{path}: {key}: '{value}' stands where names with values belong")
-        return value
+        read = _names if key == "quantities" else _count
+        return {str(name): read(path, f"{key}.{name}", each) for name, each in value.items()}
     if key in ("duration", "final_snapshot"):
-        return _number(path, key, value, float if key == "duration" else int)
+        return float(_number(path, key, value)) if key == "duration" else _count(path, key, value)
     require(isinstance(value, str), f"{path}: {key}: '{value}' is not text")
     return value
 
 
-def _strings(path: Path, key: str, value: Any) -> tuple[str, ...]:
+def _names(path: Path, key: str, value: Any) -> tuple[str, ...]:
     listed = value if isinstance(value, list) else [value]
     require(bool(listed) and all(isinstance(each, str) for each in listed), f"{path}: {key}: '{value}' is not a list of names")
     return tuple(listed)
 
 
-def _number(path: Path, key: str, value: Any, kind: type) -> Any:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    right = whole or (kind is float and isinstance(value, float))
-    require(right and value > 0, f"{path}: {key}: '{value}' is not a positive {'number' if kind is float else 'whole number'}")
-    return kind(value)
+def _number(path: Path, key: str, value: Any) -> Any:
+    right = isinstance(value, int | float) and not isinstance(value, bool)
+    require(right and value > 0, f"{path}: {key}: '{value}' is not a positive number")
+    return value
+
+
+def _count(path: Path, key: str, value: Any) -> int:
+    require(isinstance(_number(path, key, value), int), f"{path}: {key}: '{value}' is not a whole number")
+    return value

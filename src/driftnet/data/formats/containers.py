@@ -66,7 +66,7 @@ def _open_npy(path: Path) -> NDArray[Any]:
     try:
         # A pickled array would run whatever its writer put into it.
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # A damaged header fails in numpy's parser in many ways.
         raise DriftnetError(f"could not read {path}: it is not a whole .npy file of numbers ({_first_line(error)})") from error
 
 

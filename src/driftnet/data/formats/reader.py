@@ -87,7 +87,7 @@ class FieldReader:
             blocks = [np.broadcast_to(block, (*block.shape[:2], *self.contents.size)) for block in blocks]
         joined = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
         with np.errstate(over="ignore"):  # What does not fit into float32 becomes infinite and is refused as such.
-            return np.ascontiguousarray(joined, dtype=np.float32)
+            return np.require(joined, np.float32, ["C", "W"])
 
 
 def common(path: Path, fields: Sequence[Field], axis: str, also: tuple[int, ...] = ()) -> int:
