@@ -1,6 +1,5 @@
 """From a person's own file to a trained and measured model."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +58,7 @@ def test_a_model_is_trained_measured_and_loaded_without_the_description(describe
 def fails(capsys, *arguments: str) -> str:
     with pytest.raises(SystemExit):
         main(arguments)
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1, said
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("statistics:")]
     return said
 
 
@@ -88,5 +86,4 @@ def test_info_shows_a_described_task(described, capsys):
 
 def test_a_place_that_cannot_be_written_to_is_said_in_one_line(described, tmp_path, capsys):
     said = fails(capsys, "train", str(described), "drift-net-tiny", "--runs", str(tmp_path / "height.npy"))
-    assert "height.npy" in said
-    shutil.rmtree(tmp_path)
+    assert "height.npy/waves/drift-net-tiny/0: Not a directory" in said

@@ -131,25 +131,44 @@ def _suggestion(path: Path, kind: str, container: Mapping[str, Any]) -> list[str
         return ["", f"Give it to a task of the collection: driftnet train TASK MODEL --data {path}"]
     described: dict[str, Any] = {"data": path.name}
     if kind == "arrays":
-        described |= _described_arrays(path, container)
-    contents = _try(path, kind) if kind != "arrays" else None
-    if contents is None or contents.boundary is None:
+        shape, axes = _add_arrays(described, path, container)
+        count = shape[axes.index("sample")] if "sample" in axes else 1
+        return [*_few(count), *_yaml(path, described | {"boundary": "periodic", "split": _split(count)})]
+    contents = registry.lookup("format", registry.FORMATS, kind)(path, Source(file=str(path), format=kind), ()).contents
+    if contents.boundary is None:
         described["boundary"] = "periodic"
-    count = contents.trajectories if contents else described.pop("trajectories")
-    if contents is None or contents.split is None:
-        held = max(1, count // 10)
-        described["split"] = {"train": count - 2 * held, "validation": held, "test": held}
-    text = yaml.safe_dump(described, sort_keys=False, default_flow_style=None).rstrip()
-    notes = contents.notes if contents else ()
-    return [*notes, "", f"# {path.stem}.yaml, to be checked by you; then: driftnet train {path.stem}.yaml drift-net-tiny", text]
+    if contents.split is None:
+        described["split"] = _split(contents.trajectories)
+    return [_summary(contents), *contents.notes, *_few(contents.trajectories), *_yaml(path, described)]
 
 
-def _try(path: Path, kind: str) -> Contents:
-    return registry.lookup("format", registry.FORMATS, kind)(path, Source(file=str(path), format=kind), ()).contents
+def _summary(contents: Contents) -> str:
+    width, height = contents.size
+    kind = "steady maps" if contents.steady else f"trajectories of {contents.snapshots} snapshots"
+    given = f"; given: {', '.join(contents.static)}" if contents.static else ""
+    return f"{contents.trajectories} {kind} on {width} x {height} points: {', '.join(contents.channels)}{given}"
 
 
-def _described_arrays(path: Path, container: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables with most axes are the fields, those with a time axis less are static."""
+def _split(count: int) -> dict[str, int]:
+    held = max(1, count // 10)
+    return {"train": max(1, count - 2 * held), "validation": held, "test": held}
+
+
+def _few(count: int) -> list[str]:
+    return [f"{count} trajectories are too few: training, validation and test need one each"] if count < 3 else []
+
+
+def _yaml(path: Path, described: dict[str, Any]) -> list[str]:
+    said = f"# {path.stem}.yaml, to be checked by you; then: driftnet train {path.stem}.yaml drift-net-tiny"
+    # A list around each value keeps it on one line.
+    values = {
+        key: yaml.safe_dump([value], default_flow_style=True, width=1000).strip()[1:-1] for key, value in described.items()
+    }
+    return ["", said, *(f"{key}: {value}" for key, value in values.items())]
+
+
+def _add_arrays(described: dict[str, Any], path: Path, container: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The variables with most axes are taken for the fields, those on the same points with fewer for static."""
     arrays = {name: container[name] for name in array_names(container) if container[name].dtype.kind in "fiu"}
     deepest = max((len(array.shape) for array in arrays.values()), default=0)
     if deepest < 3:
@@ -160,7 +179,5 @@ def _described_arrays(path: Path, container: Mapping[str, Any]) -> dict[str, Any
     static = [
         name for name, array in arrays.items() if 2 <= len(array.shape) < deepest and array.shape[-2:] == first.shape[-2:]
     ]
-    described: dict[str, Any] = {"variable": variables, "axes": list(axes)}
-    if static:
-        described["static"] = static
-    return described | {"trajectories": first.shape[axes.index("sample")] if "sample" in axes else 1}
+    described |= {"variable": variables, "axes": list(axes), **({"static": static} if static else {})}
+    return first.shape, axes
