@@ -162,7 +162,8 @@ def _yaml(path: Path, described: dict[str, Any]) -> list[str]:
     said = f"# {path.stem}.yaml, to be checked by you; then: driftnet train {path.stem}.yaml drift-net-tiny"
     # A list around each value keeps it on one line.
     values = {
-        key: yaml.safe_dump([value], default_flow_style=True, width=1000).strip()[1:-1] for key, value in described.items()
+        key: yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=1000).strip()[1:-1]
+        for key, value in described.items()
     }
     return ["", said, *(f"{key}: {value}" for key, value in values.items())]
 

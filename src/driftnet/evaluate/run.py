@@ -107,11 +107,12 @@ def measure(subject: Subject, test: Trajectories, config: Evaluation, device: st
     if steps >= test.snapshots:
         raise UsageError(f"evaluation.steps: {steps} is more than the {test.snapshots - 1} steps of {test.stored.path}")
     tally, operator = Tally(test.task, steps, config.examples), subject.operator()
-    seconds = 0.0
+    seconds, done = 0.0, 0
     with progress(f"evaluate {subject.name}", len(test) * steps) as advance:
-        for batch, truth in enumerate(test.batches(config.batch)):
-            truth, start = truth.to(device), batch * config.batch
-            static = test.static(range(start, start + len(truth))).to(device)
+        for truth in test.batches(config.batch):
+            truth = truth.to(device)
+            static = test.static(range(done, done + len(truth))).to(device)
+            done += len(truth)
             rolled = states(operator, truth[:, 0], static, steps)
             for step in range(1, steps + 1):
                 began = time.perf_counter()

@@ -12,7 +12,6 @@ from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
 from driftnet.evaluate.run import baseline, evaluate, trained_run
 from driftnet.models.saved import describe
-from driftnet.tasks.base import Task
 
 
 def evaluate_runs(
@@ -23,18 +22,13 @@ def evaluate_runs(
     for run in runs:
         subject = trained_run(run, device)
         test = _test_split(run, data)
-        for name in _possible(baselines, test.task):
+        for name in (name for name in baselines if name in test.task.baselines):
             folder = run.resolve().parent.parent / name
             if (folder, test.stored.path) not in measured:
                 measured.add((folder, test.stored.path))
                 said.append(evaluate(baseline(name, folder, test), test, config, device, overwrite))
         said.append(evaluate(subject, test, config, device, overwrite))
     return "\n".join(said)
-
-
-def _possible(baselines: Sequence[str], task: Task) -> list[str]:
-    """A person's own data come without a solver."""
-    return [name for name in baselines if task.source.simulation is not None or name != "coarse-solver"]
 
 
 def _test_split(run: Path, data: Path | None) -> Trajectories:

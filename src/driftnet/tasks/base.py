@@ -87,6 +87,10 @@ class Source:
     """None for data that only a file has."""
     confidence: Literal["high", "medium-high", "medium", "as given"] = "as given"
     """How sure it is that the simulation is the one behind the published file."""
+    reference: str = "Herde et al. 2024 (Poseidon), appendix B"
+    """Where the recipe was found."""
+    inferred: str = "nothing"
+    """What no source states and the published statistics suggest."""
     format: str = "poseidon"
     """A name in `registry.FORMATS`."""
     arrays: Arrays | None = None
@@ -96,6 +100,11 @@ class Source:
     def variable(self) -> str:
         """The variable of the predicted channels."""
         return self.variables[0].name
+
+    @property
+    def data_set(self) -> str:
+        """The name of the data, which tasks may share."""
+        return self.file.rpartition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -119,11 +128,18 @@ class Task:
     source: Source
     steady: bool = False
     """A map without time: the state is zero before the only step and the answer after it; all input is static."""
+    baselines: tuple[str, ...] = ("zero", "persistence", "coarse-solver")
+    """Rows without training that mean something here."""
 
     @property
     def components(self) -> tuple[str, ...]:
         """Names of the predicted channels, in their order in a file."""
         return tuple(name for quantity in self.quantities for name in quantity.components)
+
+    @property
+    def interval(self) -> float:
+        """Time between two snapshots."""
+        return self.duration / (self.snapshots - 1)
 
     @property
     def times(self) -> tuple[float, ...]:
