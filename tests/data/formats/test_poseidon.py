@@ -115,9 +115,10 @@ def test_chunks_are_read_in_the_order_of_their_names(tmp_path):
         assert order == [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
-def test_static_variables_may_be_in_chunks_of_their_own(tmp_path):
+@pytest.mark.parametrize("parts", [[slice(0, 7)], [slice(0, 3), slice(3, 7)]])
+def test_static_variables_may_be_in_chunks_of_their_own(parts, tmp_path):
     speed = values(7, 8, 6)
-    for number, part in enumerate((slice(0, 3), slice(3, 7))):
+    for number, part in enumerate(parts):
         write(tmp_path / "Wave-Gauss" / f"solution_{number}.nc", solution=values(7, 5, 8, 6)[part])
         write(tmp_path / "Wave-Gauss" / f"c_{number}.nc", c=speed[part])
     assert np.array_equal(Trajectories(tmp_path / "Wave-Gauss", WAVE, "test").static([1])[0, 0], speed[6])

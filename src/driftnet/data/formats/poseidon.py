@@ -51,8 +51,8 @@ def _files(path: Path, source: Source) -> list[Path]:
     folder = path if path.is_dir() else path.with_suffix("")
     if not path.is_file() and not folder.is_dir():
         name = Path(source.file).stem
-        fetched = f"'driftnet fetch {name}' downloads the published one"
-        raise DriftnetError(f"there is no data file {path}; 'driftnet generate {name}' makes one, {fetched}")
+        fetched = f", 'driftnet fetch {name}' downloads the published one" if name in PUBLISHED else ""
+        raise DriftnetError(f"there is no data file {path}; 'driftnet generate {name}' makes one{fetched}")
     return [path] if path.is_file() else _chunks(folder, source.variable)
 
 
@@ -84,7 +84,8 @@ def _static(files: list[Path], source: Source, variable: Variable, states: Field
     if variable.name not in open_container(files[0]):
         if variable.name == FORCING:
             return Fixed(kolmogorov_forcing(size)[None])
-        files = _chunks(files[0].parent, variable.name) if len(files) > 1 else files
+        apart = (files[0].parent / f"{variable.name}_0.nc").exists()
+        files = _chunks(files[0].parent, variable.name) if apart else files
     field = Field(tuple(_piece(file, source, variable, len(variable.channels)) for file in files))
     if "sample" in variable.dimensions and field.trajectories != states.trajectories:
         counts = f"{field.trajectories} trajectories, '{source.variable}' {states.trajectories}"
