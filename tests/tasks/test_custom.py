@@ -71,6 +71,7 @@ def test_a_constant_quantity_cannot_be_normalised_and_is_named(described, tmp_pa
     np.save(tmp_path / "height.npy", np.ones((7, 4, 16, 24)))
     said = fails(capsys, "train", str(described), "drift-net-tiny", "--runs", str(tmp_path / "runs"))
     assert "height never changes, so it cannot be normalised" in said
+    assert not list(tmp_path.rglob("config.yaml"))
 
 
 def test_too_many_training_trajectories_are_refused_before_anything_is_written(described, tmp_path, capsys):

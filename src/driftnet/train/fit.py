@@ -56,23 +56,27 @@ def train(recipe: Recipe, folder: Path, device: str, overwrite: bool) -> str:
             for path in folder.iterdir():
                 if path.name != ".lock":
                     path.unlink()
-        _claim(recipe, folder)
+        settings = _settings(recipe)
+        _refuse_others(folder / "config.yaml", settings)
         if (folder / "provenance.json").exists():
             best = read_json(folder / "provenance.json")["best_validation"]
             return f"{folder} is already trained (validation {best:.4g}); give --overwrite to train it again"
-        return Fit(recipe, folder, device).run()
+        fit = Fit(recipe, folder, device)  # Refuses unusable data before anything is written.
+        write_text(folder / "config.yaml", settings)
+        return fit.run()
 
 
-def _claim(recipe: Recipe, folder: Path) -> None:
-    """A folder belongs to the recipe that began it."""
-    path = folder / "config.yaml"
+def _settings(recipe: Recipe) -> str:
+    """config.yaml, which can be given again."""
     settings = {key: value for key, value in to_dict(recipe).items() if key not in ("task", "preset")}
     command = f"# driftnet train {recipe.task} {recipe.preset} --config config.yaml"
-    text = f"{command}\n{yaml.safe_dump(settings, sort_keys=False)}"
-    if not path.exists():
-        write_text(path, text)
-    elif path.read_text() != text:
-        raise UsageError(f"{folder} was begun with other settings (see its config.yaml); give --overwrite to replace it")
+    return f"{command}\n{yaml.safe_dump(settings, sort_keys=False)}"
+
+
+def _refuse_others(path: Path, settings: str) -> None:
+    """A folder belongs to the recipe that began it."""
+    if path.exists() and path.read_text() != settings:
+        raise UsageError(f"{path.parent} was begun with other settings (see its config.yaml); give --overwrite to replace it")
 
 
 class Fit:
