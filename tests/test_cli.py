@@ -22,7 +22,10 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("trian", "no command is called 'trian'. Did you mean 'train'? Known: bench, evaluate, generate, info, report, train."),
+        (
+            "trian",
+            "no command is called 'trian'. Did you mean 'train'? Known: bench, evaluate, fetch, generate, info, inspect",
+        ),
         ("train NS-PwC drft-net", "no model is called 'drft-net'. Did you mean 'drift-net'? Known: "),
         ("generate NS-PvC", "no task is called 'NS-PvC'. Did you mean 'NS-PwC'? Known: "),
         ("train NS-PwC", "driftnet train needs TASK MODEL, then options"),
@@ -101,7 +104,7 @@ def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):
     assert printed_config(capsys, "generate", "NS-PwC", "--config", str(path)) == first
 
 
-@pytest.mark.parametrize("verb", ["generate", "train", "evaluate", "report", "bench", "info"])
+@pytest.mark.parametrize("verb", ["generate", "fetch", "inspect", "train", "evaluate", "report", "bench", "info"])
 def test_every_command_explains_itself(verb, capsys):
     with suppress(SystemExit):
         main([verb, "--help"])
@@ -114,11 +117,9 @@ def test_info_answers_every_topic(topic, capsys):
     assert capsys.readouterr().out.strip()
 
 
-def test_info_shows_a_run_and_a_data_file(small_run, small_data, capsys):
+def test_info_shows_a_run(small_run, capsys):
     main(["info", "run", str(small_run)])
     assert "best_validation" in capsys.readouterr().out
-    main(["info", "data", str(small_data)])
-    assert "velocity     (7, 4, 3, 16, 16)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["info", "tasks"], ["train", "NS-PwC", "drift-net", "--help"]])

@@ -11,7 +11,15 @@ from pathlib import Path
 from driftnet import registry
 from driftnet.configs import require
 from driftnet.errors import DriftnetError, UsageError, unknown
-from driftnet.options import BENCH, EvaluateOptions, GenerateOptions, ReportOptions, TrainOptions
+from driftnet.options import (
+    BENCH,
+    EvaluateOptions,
+    FetchOptions,
+    GenerateOptions,
+    InspectOptions,
+    ReportOptions,
+    TrainOptions,
+)
 from driftnet.tasks.base import Task
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
@@ -30,6 +38,8 @@ def generate(names: list[str], flags: list[str]) -> str:
     """Make the data file of a task."""
     (name,) = names or ["NS-PwC"]
     task: Task = registry.task(name)
+    if task.source.simulation is None:
+        raise UsageError(f"{task.name} is data of your own: there is no simulation that makes it")
     defaults = GenerateOptions(
         split=task.split,
         resolution=task.resolution,
@@ -46,6 +56,24 @@ def generate(names: list[str], flags: list[str]) -> str:
     return run(plan(task, **kept), options.overwrite)
 
 
+def fetch(names: list[str], flags: list[str]) -> str:
+    """Download the published data of a task."""
+    (name,) = names or ["NS-PwC"]
+    task: Task = registry.task(name)
+    options = _options("fetch", FetchOptions(Path("data") / Path(task.source.file).stem), flags)
+    from driftnet.data.fetch import fetch as run
+
+    return run(task, options.output, options.chunks)
+
+
+def inspect(names: list[str], flags: list[str]) -> str:
+    """Look at a data file."""
+    options = _options("inspect", InspectOptions(), flags)
+    from driftnet.data.inspect import inspect as run
+
+    return run(Path(names[0]), options.header)
+
+
 def train(names: list[str], flags: list[str]) -> str:
     """Train a model on a task."""
     task_name, preset = names if len(names) == 2 else ("NS-PwC", "drift-net")
@@ -57,7 +85,7 @@ def train(names: list[str], flags: list[str]) -> str:
     from driftnet.train.fit import run_folder
     from driftnet.train.fit import train as run
 
-    recipe = Recipe(task.name, preset, str(options.data), options.seed, options.model, options.training)
+    recipe = Recipe(task_name, preset, str(options.data), options.seed, options.model, options.training, options.trajectories)
     return run(recipe, run_folder(options.runs, recipe), options.device, options.loading, options.overwrite)
 
 
@@ -103,11 +131,13 @@ def info(names: list[str], flags: list[str]) -> str:
 
 COMMANDS = {
     "generate": Command("TASK", "Make the data file of a task; go on where an interrupted run stopped.", generate),
+    "fetch": Command("TASK", "Download the published data of a task; go on where an interrupted download stopped.", fetch),
+    "inspect": Command("FILE", "Look at a data file: shapes, axes, values, and the YAML that makes it a task.", inspect),
     "train": Command("TASK MODEL", "Train a model on a task; go on where an interrupted run stopped.", train),
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
     "bench": Command("TOPIC", "Measure speed: data (pairs a second from the disk).", bench),
-    "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines, a run or a data file.", info),
+    "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }
 
 
@@ -118,6 +148,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except DriftnetError as error:
         print(f"driftnet: {error}", file=sys.stderr)
         sys.exit(USAGE if isinstance(error, UsageError) else getattr(error, "exit_code", FAILURE))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"driftnet: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(FAILURE)
     except KeyboardInterrupt as interrupt:
         print(f"driftnet: {str(interrupt) or 'interrupted; the same command goes on from there'}", file=sys.stderr)
         sys.exit(INTERRUPTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 from driftnet.errors import UsageError
 
@@ -122,6 +122,7 @@ class Recipe:
     seed: int
     model: ModelConfig
     training: Training
+    trajectories: int | None = None
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -139,9 +140,11 @@ def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "") -> T:
 
 
 def _typed(hint: Any, value: Any, where: str) -> Any:
-    if is_dataclass(hint) and isinstance(value, Mapping):
-        return from_dict(hint, value, where)  # pyright: ignore[reportArgumentType]
-    return tuple(value) if isinstance(value, list) else value
+    inner = [kind for kind in (hint, *get_args(hint)) if is_dataclass(kind)]
+    if inner and isinstance(value, Mapping):
+        return from_dict(inner[0], value, where)  # pyright: ignore[reportArgumentType]
+    item = next(iter(get_args(hint)), Any)
+    return tuple(_typed(item, each, where) for each in value) if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:

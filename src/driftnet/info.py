@@ -1,4 +1,4 @@
-"""What is there: tasks, models, metrics, a run, a data file; torch-free."""
+"""What is there: tasks, models, metrics, a run; torch-free."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tasks(names: list[str]) -> str:
 
 
 def _task(task: Task) -> str:
-    split, source = task.split, task.source
+    split = task.split
     quantities = ", ".join(f"{q.name} ({', '.join(q.components)})" for q in task.quantities)
     return "\n".join(
         (
@@ -43,11 +43,20 @@ def _task(task: Task) -> str:
             f"grid         {task.resolution} x {task.resolution}, {task.snapshots} snapshots to t = {task.duration:g}",
             f"T*           snapshot {task.final_snapshot}",
             f"split        {split.train} training, {split.validation} validation, {split.test} test trajectories",
-            f"published    {source.file}, variable '{source.variable}'",
-            f"statistics   mean {task.normalization.mean}, standard deviation {task.normalization.std} (published loader)",
-            f"simulation   {source.simulation}",
-            f"confidence   {source.confidence}, that the simulation is the one behind the published file",
+            *_origin(task),
         )
+    )
+
+
+def _origin(task: Task) -> tuple[str, ...]:
+    source, published = task.source, task.normalization
+    if published is None:
+        return (f"data         {source.file}, read as {source.format}",)
+    return (
+        f"published    {source.file}, variable '{source.variable}'",
+        f"statistics   mean {published.mean}, standard deviation {published.std} (published loader)",
+        f"simulation   {source.simulation}",
+        f"confidence   {source.confidence}, that the simulation is the one behind the published file",
     )
 
 
@@ -92,19 +101,6 @@ def bounds(names: list[str]) -> str:
     return compare([Path(name) for name in names])
 
 
-def data(names: list[str]) -> str:
-    """The header of a data file."""
-    import h5py
-
-    path = _path("data file", names)
-    try:
-        with h5py.File(path, "r") as file:
-            variables = [f"{name:12} {item.shape} {item.dtype}" for name, item in file.items()]
-            return "\n".join((*variables, *(f"{key}: {value}" for key, value in file.attrs.items())))
-    except (OSError, AttributeError) as error:
-        raise DriftnetError(f"could not read {path}: {error}") from error
-
-
 def _path(kind: str, names: list[str]) -> Path:
     if not names:
         raise DriftnetError(f"which {kind}? Give its path")
@@ -119,5 +115,4 @@ TOPICS: dict[str, Callable[[list[str]], str]] = {
     "baselines": baselines,
     "run": run,
     "bounds": bounds,
-    "data": data,
 }

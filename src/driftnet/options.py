@@ -53,6 +53,8 @@ class TrainOptions:
     """How it is trained."""
     loading: Loading = field(default_factory=Loading)
     """Where the data wait; changes no result."""
+    trajectories: int | None = None
+    """How many of the training part to train on, the first ones; all where not given."""
     seed: int = 0
     """Decides the first weights and the order of the pairs."""
     runs: Path = Path("runs")
@@ -63,6 +65,24 @@ class TrainOptions:
     """CPU threads; 0 leaves torch's choice."""
     overwrite: bool = False
     """Replace what exists."""
+
+
+@dataclass(frozen=True)
+class InspectOptions:
+    """Options of `driftnet inspect`."""
+
+    header: bool = False
+    """Look at shapes and types only; no value is read."""
+
+
+@dataclass(frozen=True)
+class FetchOptions:
+    """Options of `driftnet fetch`."""
+
+    output: Path
+    """The folder for the chunks."""
+    chunks: int | None = None
+    """How many to download, in the order in which they are read; all where not given."""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,13 @@ BENCHES = {
     "data": "driftnet.bench.data:bench",
 }
 
+FORMATS = {
+    "poseidon": "driftnet.data.formats.poseidon:open_poseidon",
+    "the-well": "driftnet.data.formats.the_well:open_the_well",
+    "pdebench": "driftnet.data.formats.pdebench:open_pdebench",
+    "arrays": "driftnet.data.formats.arrays:open_arrays",
+}
+
 
 def resolve(reference: str) -> Any:
     """The object that "module:attribute" names."""
@@ -74,7 +81,9 @@ def lookup(kind: str, table: Mapping[str, str], name: str) -> Any:
 
 
 def task(name: str) -> Any:
-    """The task called `name`."""
+    """The task called `name`, or the one that a YAML file describes."""
+    if name.endswith((".yaml", ".yml")):
+        return resolve("driftnet.tasks.custom:load_task")(name)
     return lookup("task", TASKS, name)
 
 

@@ -27,5 +27,5 @@ def test_a_model_trains_and_is_measured_by_its_name_alone(name, small_data, tmp_
 
     test = Trajectories(small_data, registry.task("NS-PwC"), "test")
     with torch.no_grad():
-        states = driftnet.rollout(driftnet.load(run), test[0][None, 0], test.static(1), 2)
+        states = driftnet.rollout(driftnet.load(run), test[0][None, 0], test.static([0]), 2)
     assert states.isfinite().all()

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from driftnet import registry
-from driftnet.data.store import Layout, data_offset, inspect, lay_out, write_in_place
+from driftnet.data.formats.reader import open_reader
+from driftnet.data.store import Layout, data_offset, lay_out, write_in_place
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
 
@@ -37,14 +38,14 @@ def test_the_test_set_is_the_last_and_the_training_set_the_first(small_data):
 
 def test_a_missing_file_says_how_to_make_it(tmp_path):
     with pytest.raises(DriftnetError, match=r"there is no data file .*; 'driftnet generate NS-PwC' makes one"):
-        inspect(tmp_path / "none.nc", TASK)
+        open_reader(tmp_path / "none.nc", TASK)
 
 
 def test_a_truncated_file_is_refused(small_data, tmp_path):
     path = tmp_path / "cut.nc"
     path.write_bytes(small_data.read_bytes()[:-1000])
     with pytest.raises(DriftnetError, match=r"cut\.nc: it is not a whole HDF5 file"):
-        inspect(path, TASK)
+        open_reader(path, TASK)
 
 
 def test_a_file_that_claims_more_than_it_has_is_refused(tmp_path):

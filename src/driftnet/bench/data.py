@@ -109,7 +109,7 @@ def _plain(trajectories: Trajectories, batch: int, forgetful: bool = False) -> N
     Every snapshot is asked for twice, and the second time a file of a few hundred MB has it in the page cache;
     `forgetful` drops that before every batch, as happens by itself with a file that is larger than memory.
     """
-    path, variable = trajectories.stored.path, trajectories.stored.variable
+    path, variable = trajectories.stored.path, trajectories.task.source.variable
     order = np.random.default_rng(0).permutation(len(trajectories) * PAIRS)
     with h5py.File(path, "r") as file:
         fields: h5py.Dataset = file[variable]  # pyright: ignore[reportAssignmentType]

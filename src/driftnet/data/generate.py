@@ -216,7 +216,7 @@ def plan(task: Task, **changes: object) -> Job:
         resolution=task.resolution,
         snapshots=task.snapshots,
         seed=0,
-        simulation=task.source.simulation,
+        simulation=task.source.simulation,  # pyright: ignore[reportArgumentType]
         precision="float32",
         output=Path("data") / task.source.file,
         workers=len(os.sched_getaffinity(0)),

@@ -14,6 +14,8 @@ from torch import Tensor
 from driftnet.data.order import Order
 from driftnet.data.sources import Source
 
+Example = tuple[Tensor, Tensor, Tensor]  # State, target and static channels of one pair.
+
 
 class Pair(NamedTuple):
     """A batch of consecutive snapshots and the static channels."""
@@ -47,7 +49,7 @@ class Pairs:
         """The batch of optimiser step `step`."""
         places = [self.order.locate(position) for position in range(step * self.batch, (step + 1) * self.batch)]
         blocks = {number: self._block(number) for number, _ in places}
-        batch = collate([blocks[number].pair(place) for number, place in places], self.source, self.pinned)
+        batch = collate([blocks[number].pair(place) for number, place in places], self.pinned)
         self._move_to(places[-1][0])
         return batch
 
@@ -71,33 +73,36 @@ class _Block:
     def __init__(self, source: Source, pairs: list[tuple[int, int]]) -> None:
         self._pairs = pairs
         # Ascending, so that the disk is read in one direction.
-        self._fields = dict(source.stream(sorted({trajectory for trajectory, _ in pairs})))
+        chosen = sorted({trajectory for trajectory, _ in pairs})
+        self._fields = dict(source.stream(chosen))
+        self._static = dict(zip(chosen, source.trajectories.static(chosen), strict=True))
 
-    def pair(self, place: int) -> tuple[Tensor, Tensor]:
-        """The two snapshots of the pair at this place."""
+    def pair(self, place: int) -> Example:
+        """The two snapshots of the pair at this place, and what is given with them."""
         trajectory, first = self._pairs[place]
-        return self._fields[trajectory][first], self._fields[trajectory][first + 1]
+        fields = self._fields[trajectory]
+        return fields[first], fields[first + 1], self._static[trajectory]
 
 
 def consecutive(source: Source, batch: int) -> Iterator[Pair]:
     """All pairs once, in the order of the file; the last batch may be smaller."""
-    waiting: list[tuple[Tensor, Tensor]] = []
-    for _, fields in source.stream(range(len(source.trajectories))):
-        waiting.extend(pairwise(fields))
+    waiting: list[Example] = []
+    for trajectory, fields in source.stream(range(len(source.trajectories))):
+        static = source.trajectories.static([trajectory])[0]
+        waiting.extend((state, following, static) for state, following in pairwise(fields))
         while len(waiting) >= batch:
-            yield collate(waiting[:batch], source)
+            yield collate(waiting[:batch])
             del waiting[:batch]
     if waiting:
-        yield collate(waiting, source)
+        yield collate(waiting)
 
 
-def collate(pairs: list[tuple[Tensor, Tensor]], source: Source, pinned: bool = False) -> Pair:
+def collate(examples: list[Example], pinned: bool = False) -> Pair:
     """One batch of many pairs."""
-    states, targets = zip(*pairs, strict=True)
-    return Pair(_stacked(states, pinned), _stacked(targets, pinned), source.trajectories.static(len(pairs)))
+    return Pair(*(_stacked(fields, pinned) for fields in zip(*examples, strict=True)))
 
 
-def _stacked(fields: tuple[Tensor, ...], pinned: bool) -> Float[Tensor, "b c x y"]:
+def _stacked(fields: tuple[Tensor, ...], pinned: bool) -> Float[Tensor, "b *c"]:
     if not pinned or fields[0].device.type != "cpu":
         return torch.stack(fields)
     # Page-locked, so that the copy to the device does not wait; torch reuses such memory once the copy is done.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import h5py
@@ -89,19 +88,17 @@ def sources(parts: Sequence[Trajectories], loading: Loading, device: torch.devic
 
 def size_in_memory(trajectories: Trajectories) -> int:
     """Bytes of all fields of a part."""
-    *_, width, height = trajectories.static(1).shape
+    width, height = trajectories.stored.size
     snapshot = len(trajectories.task.components) * width * height * FLOAT_BYTES
     return len(trajectories) * trajectories.snapshots * snapshot
 
 
 def announcer(trajectories: Trajectories) -> Callable[[int], None]:
     """Tells the system that a trajectory will be read soon, where it stands in one piece in the file."""
-    path, stored = Path(trajectories.stored.path), trajectories.stored
-    with h5py.File(path, "r") as file:
-        variable: h5py.Dataset = file[stored.variable]  # pyright: ignore[reportAssignmentType]
-        start, size = variable.id.get_offset(), variable.nbytes // variable.shape[0]
-    if start is None or not hasattr(os, "posix_fadvise"):
+    path, extent = trajectories.stored.path, _extent(trajectories)
+    if extent is None or not hasattr(os, "posix_fadvise"):
         return lambda index: None
+    start, size = extent
 
     def announce(index: int) -> None:
         descriptor = os.open(path, os.O_RDONLY)
@@ -111,3 +108,15 @@ def announcer(trajectories: Trajectories) -> Callable[[int], None]:
             os.close(descriptor)
 
     return announce
+
+
+def _extent(trajectories: Trajectories) -> tuple[int, int] | None:
+    """Where the first trajectory begins and how long one is, in a file that is one contiguous variable."""
+    path = trajectories.stored.path
+    if trajectories.stored.format != "poseidon" or not path.is_file():
+        return None
+    with h5py.File(path, "r") as file:
+        variable = file.get(trajectories.task.source.variable)
+        if not isinstance(variable, h5py.Dataset) or variable.id.get_offset() is None:
+            return None
+        return variable.id.get_offset(), variable.nbytes // variable.shape[0]

@@ -7,7 +7,6 @@ the same whatever happened on the way.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftnet.errors import DriftnetError
-from driftnet.tasks.base import Split, Task
 
 DIMENSIONS = ("sample", "time", "channel", "x", "y")
 
@@ -89,60 +87,3 @@ def write_in_place(path: Path, offset: int, values: NDArray[np.float32]) -> None
         raise DriftnetError(f"could not write {path}: {error.strerror}") from error
     finally:
         os.close(descriptor)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What a data file says of itself, its sizes checked against its length."""
-
-    path: Path
-    variable: str
-    trajectories: int
-    snapshots: int
-    channels: int
-    size: tuple[int, int]
-    attributes: dict[str, str]
-
-    def split(self, task: Task) -> Split:
-        """The split the file was made for, or the task's published one."""
-        made_for = json.loads(self.attributes.get("split", "null"))
-        split = Split(**made_for) if made_for else task.split
-        if split.total > self.trajectories:
-            raise DriftnetError(
-                f"{self.path} holds {self.trajectories} trajectories; the split of {task.name} needs {split.total}"
-            )
-        return split
-
-
-def inspect(path: Path, task: Task) -> Stored:
-    """Read the header of a data file; refuse one that is damaged or is not of the task."""
-    if not path.is_file():
-        raise DriftnetError(f"there is no data file {path}; 'driftnet generate {task.name}' makes one")
-    try:
-        with h5py.File(path, "r") as file:
-            return _checked(path, file, task)
-    except OSError as error:
-        raise DriftnetError(f"could not read {path}: it is not a whole HDF5 file ({error})") from error
-
-
-def _checked(path: Path, file: h5py.File, task: Task) -> Stored:
-    name = task.source.variable
-    variable = file.get(name)
-    if not isinstance(variable, h5py.Dataset):
-        raise DriftnetError(f"{path} has no variable '{name}'; it has {', '.join(file) or 'none'}")
-    shape = variable.shape
-    if len(shape) != len(DIMENSIONS) or shape[2] < len(task.components) or 0 in shape:
-        raise DriftnetError(
-            f"{path}: '{name}' has shape {shape}; {task.name} needs (sample, time, channel >= {len(task.components)}, x, y)"
-        )
-    _believe_size(path, variable)
-    attributes = {key: value for key, value in file.attrs.items() if isinstance(value, str)}
-    return Stored(path, name, *shape[:3], size=shape[3:], attributes=attributes)
-
-
-def _believe_size(path: Path, variable: h5py.Dataset) -> None:
-    """A few bytes can claim terabytes: only what has room in the file is read."""
-    held = min(variable.id.get_storage_size(), path.stat().st_size)
-    if held == 0 or (variable.chunks is None and held < variable.nbytes):
-        name, claimed = Path(str(variable.name)).name, variable.nbytes
-        raise DriftnetError(f"{path} is cut short: '{name}' claims {claimed // 10**6} MB and holds {held // 10**6} MB")

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from driftnet.configs import from_dict
-from driftnet.data.store import Stored
+from driftnet.data.formats.reader import Contents
+from driftnet.errors import DriftnetError
 from driftnet.models.operator import Operator
 from driftnet.pdes.grid import Grid, resample
 from driftnet.registry import resolve
@@ -21,17 +22,17 @@ from driftnet.tasks.equations import Simulation
 State = Float[Tensor, "b c h w"]
 
 
-def zero(task: Task, stored: Stored) -> Operator:
+def zero(task: Task, stored: Contents) -> Operator:
     """Predict that there is nothing."""
     return lambda state, static: torch.zeros_like(state)
 
 
-def persistence(task: Task, stored: Stored) -> Operator:
+def persistence(task: Task, stored: Contents) -> Operator:
     """Predict that nothing changes."""
     return lambda state, static: state
 
 
-def coarse_solver(task: Task, stored: Stored) -> Operator:
+def coarse_solver(task: Task, stored: Contents) -> Operator:
     """The solver of the data on a grid of half the resolution, with the viscosity of the full one."""
     equation = simulation_of(task, stored).equation
     size = stored.size[0]
@@ -46,7 +47,11 @@ def coarse_solver(task: Task, stored: Stored) -> Operator:
     return advance
 
 
-def simulation_of(task: Task, stored: Stored) -> Simulation:
+def simulation_of(task: Task, stored: Contents) -> Simulation:
     """The simulation that made a file, or the task's own where the file does not tell."""
     recipe = json.loads(stored.attributes.get("recipe", "null"))
-    return from_dict(Simulation, recipe["simulation"]) if recipe else task.source.simulation
+    if recipe:
+        return from_dict(Simulation, recipe["simulation"])
+    if task.source.simulation is None:
+        raise DriftnetError(f"no solver is known for {task.name}; leave out the baseline coarse-solver")
+    return task.source.simulation

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from driftnet import registry
 from driftnet.configs import Loss
 from driftnet.data.pairs import Pair, Pairs
 from driftnet.data.sources import Disk
@@ -21,7 +20,7 @@ from driftnet.models.backbone import Block, MultiScale
 from driftnet.models.bounds import Bounds, lemma
 from driftnet.models.mixers.drift import Drift
 from driftnet.models.operator import Normalized
-from driftnet.models.saved import load, recipe_of
+from driftnet.models.saved import describe, load, recipe_of
 from driftnet.models.sensitivity import ITERATIONS, Visit, jacobian_norm, visit
 
 STATES = 2  # Enough to see how a gain depends on the state, few enough to answer in seconds.
@@ -69,9 +68,9 @@ def _number(value: float) -> str:
 
 def examine(folder: Path) -> Column:
     """All figures of one run."""
-    recipe = recipe_of(folder)
+    (task, _), recipe = describe(folder), recipe_of(folder)
     model = load(folder).requires_grad_(False)
-    validation = Trajectories(Path(recipe.data), registry.task(recipe.task), "validation")
+    validation = Trajectories(Path(recipe.data), task, "validation")
     pairs = Pairs(Disk(validation), STATES, seed=0, buffer=STATES, prefetch=False)[0]
     network = model.network
     rows = _network_rows(network, torch.cat((normal(model, pairs.state), pairs.static), 1))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from driftnet import registry
 from driftnet.configs import Evaluation
 from driftnet.data.trajectories import Trajectories
 from driftnet.evaluate.run import baseline, evaluate, trained_run
-from driftnet.models.saved import recipe_of
+from driftnet.models.saved import describe, recipe_of
 
 
 def evaluate_runs(
@@ -20,7 +19,7 @@ def evaluate_runs(
     for run in runs:
         subject = trained_run(run, device)
         test = _test_split(run, data)
-        for name in baselines:
+        for name in (name for name in baselines if name in test.task.baselines):
             folder = run.resolve().parent.parent / name
             if (folder, test.stored.path) not in measured:
                 measured.add((folder, test.stored.path))
@@ -30,5 +29,5 @@ def evaluate_runs(
 
 
 def _test_split(run: Path, data: Path | None) -> Trajectories:
-    recipe = recipe_of(run)
-    return Trajectories(data or Path(recipe.data), registry.task(recipe.task), "test")
+    task, _ = describe(run)
+    return Trajectories(data or Path(recipe_of(run).data), task, "test")

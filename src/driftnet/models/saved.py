@@ -16,13 +16,15 @@ from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.files import read_json, write_json, written_aside
 from driftnet.models.configs import ARCHITECTURES
 from driftnet.models.operator import Normalized, build, unit_statistics
+from driftnet.tasks.base import Task
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
 
-def save_model(folder: Path, model: Normalized, config: ModelConfig, task: str) -> None:
-    """Write all that is needed to use the model again."""
-    write_json(folder / CONFIG, {"task": task, "architecture": type(config).__name__, "options": to_dict(config)})
+def save_model(folder: Path, model: Normalized, config: ModelConfig, task: Task) -> None:
+    """Write all that is needed to use the model again, a task that has no name here included."""
+    known = task.name if task.name in registry.TASKS else to_dict(task)
+    write_json(folder / CONFIG, {"task": known, "architecture": type(config).__name__, "options": to_dict(config)})
     with written_aside(folder / WEIGHTS) as aside:
         save_file({name: value.contiguous() for name, value in model.state_dict().items()}, aside)
 
@@ -50,7 +52,8 @@ def describe(folder: Path) -> tuple[Any, ModelConfig]:
         raise DriftnetError(f"{folder / CONFIG} has no {error}") from error
     if name not in ARCHITECTURES:
         raise unknown("architecture", name, ARCHITECTURES)
-    return registry.task(task), from_dict(ARCHITECTURES[name], options)
+    found = registry.task(task) if isinstance(task, str) else from_dict(Task, task)
+    return found, from_dict(ARCHITECTURES[name], options)
 
 
 def recipe_of(run: Path) -> Recipe:
@@ -60,6 +63,8 @@ def recipe_of(run: Path) -> Recipe:
     try:
         values = yaml.safe_load(path.read_text())
         training = from_dict(Training, values["training"], "training.")
-        return Recipe(task.name, run.resolve().parent.name, values["data"], values["seed"], config, training)
+        return Recipe(
+            task.name, run.resolve().parent.name, values["data"], values["seed"], config, training, values.get("trajectories")
+        )
     except (OSError, yaml.YAMLError, KeyError, TypeError, UsageError) as error:
         raise DriftnetError(f"could not read {path}: {error}") from error

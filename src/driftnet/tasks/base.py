@@ -53,6 +53,27 @@ class Normalization:
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    static_mean: tuple[float, ...] = ()
+    static_std: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a data file: its axes, and the channels it holds along the channel axis, or the only one."""
+
+    name: str
+    channels: tuple[str, ...]
+    dimensions: tuple[str, ...] = ("sample", "time", "channel", "x", "y")
+    dtype: Literal["<f4", "<f8"] = "<f4"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Which of a person's own arrays are read, and what their axes are."""
+
+    variables: tuple[str, ...]
+    axes: tuple[str, ...]
+    static: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,10 +81,30 @@ class Source:
     """Where trajectories come from: the published file, and the simulation that makes equivalent ones."""
 
     file: str
-    variable: str
-    simulation: Simulation
-    confidence: Literal["high", "medium-high", "medium"]
+    variables: tuple[Variable, ...] = ()
+    """The first holds the predicted channels."""
+    simulation: Simulation | None = None
+    """None for data that only a file has."""
+    confidence: Literal["high", "medium-high", "medium", "as given"] = "as given"
     """How sure it is that the simulation is the one behind the published file."""
+    reference: str = "Herde et al. 2024 (Poseidon), appendix B"
+    """Where the recipe was found."""
+    inferred: str = "nothing"
+    """What no source states and the published statistics suggest."""
+    format: str = "poseidon"
+    """A name in `registry.FORMATS`."""
+    arrays: Arrays | None = None
+    """What to read, where the file itself does not tell."""
+
+    @property
+    def variable(self) -> str:
+        """The variable of the predicted channels."""
+        return self.variables[0].name
+
+    @property
+    def data_set(self) -> str:
+        """The name of the data, which tasks may share."""
+        return self.file.rpartition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -82,13 +123,23 @@ class Task:
     """T*: the snapshot whose error is the headline."""
     duration: float
     split: Split
-    normalization: Normalization
+    normalization: Normalization | None
+    """None where nothing was published: statistics are fitted on the training part anyway."""
     source: Source
+    steady: bool = False
+    """A map without time: the state is zero before the only step and the answer after it; all input is static."""
+    baselines: tuple[str, ...] = ("zero", "persistence", "coarse-solver")
+    """Rows without training that mean something here."""
 
     @property
     def components(self) -> tuple[str, ...]:
         """Names of the predicted channels, in their order in a file."""
         return tuple(name for quantity in self.quantities for name in quantity.components)
+
+    @property
+    def interval(self) -> float:
+        """Time between two snapshots."""
+        return self.duration / (self.snapshots - 1)
 
     @property
     def times(self) -> tuple[float, ...]:

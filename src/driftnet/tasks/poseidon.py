@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driftnet.tasks.base import Normalization, Quantity, Source, Split, Task
+from driftnet.tasks.base import Normalization, Quantity, Source, Split, Task, Variable
 from driftnet.tasks.equations import NavierStokes, PiecewiseConstantVorticity, Simulation
 
 VELOCITY = Quantity("velocity", ("u", "v"))
@@ -22,7 +22,7 @@ NS_PWC = Task(
     normalization=Normalization(mean=(0.0, 0.0), std=(0.391, 0.356)),
     source=Source(
         file="NS-PwC.nc",
-        variable="velocity",
+        variables=(Variable("velocity", ("u", "v", "tracer")),),
         simulation=Simulation(NavierStokes(), PiecewiseConstantVorticity()),
         confidence="medium-high",
     ),

@@ -50,7 +50,7 @@ class Interrupted(KeyboardInterrupt):
 
 def run_folder(root: Path, recipe: Recipe) -> Path:
     """runs/<task>/<model>/<seed>."""
-    return root / recipe.task / recipe.preset / str(recipe.seed)
+    return root / registry.task(recipe.task).name / recipe.preset / str(recipe.seed)
 
 
 def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool) -> str:
@@ -60,23 +60,27 @@ def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite
             for path in folder.iterdir():
                 if path.name != ".lock":
                     path.unlink()
-        _claim(recipe, folder)
+        settings = _settings(recipe)
+        _refuse_others(folder / "config.yaml", settings)
         if (folder / "provenance.json").exists():
             best = read_json(folder / "provenance.json")["best_validation"]
             return f"{folder} is already trained (validation {best:.4g}); give --overwrite to train it again"
-        return Fit(recipe, folder, device, loading).run()
+        fit = Fit(recipe, folder, device, loading)  # Refuses unusable data before anything is written.
+        write_text(folder / "config.yaml", settings)
+        return fit.run()
 
 
-def _claim(recipe: Recipe, folder: Path) -> None:
-    """A folder belongs to the recipe that began it."""
-    path = folder / "config.yaml"
+def _settings(recipe: Recipe) -> str:
+    """config.yaml, which can be given again."""
     settings = {key: value for key, value in to_dict(recipe).items() if key not in ("task", "preset")}
     command = f"# driftnet train {recipe.task} {recipe.preset} --config config.yaml"
-    text = f"{command}\n{yaml.safe_dump(settings, sort_keys=False)}"
-    if not path.exists():
-        write_text(path, text)
-    elif path.read_text() != text:
-        raise UsageError(f"{folder} was begun with other settings (see its config.yaml); give --overwrite to replace it")
+    return f"{command}\n{yaml.safe_dump(settings, sort_keys=False)}"
+
+
+def _refuse_others(path: Path, settings: str) -> None:
+    """A folder belongs to the recipe that began it."""
+    if path.exists() and path.read_text() != settings:
+        raise UsageError(f"{path.parent} was begun with other settings (see its config.yaml); give --overwrite to replace it")
 
 
 class Fit:
@@ -85,8 +89,9 @@ class Fit:
     def __init__(self, recipe: Recipe, folder: Path, device: str, loading: Loading) -> None:
         self.recipe, self.folder, self.device = recipe, folder, torch.device(device)
         self.task: Task = registry.task(recipe.task)
-        parts = [Trajectories(Path(recipe.data), self.task, part) for part in ("train", "validation")]
-        self.training, self.validation = sources(parts, loading, self.device)
+        training = Trajectories(Path(recipe.data), self.task, "train", recipe.trajectories)
+        validation = Trajectories(Path(recipe.data), self.task, "validation")
+        self.training, self.validation = sources((training, validation), loading, self.device)
         pinned = self.device.type == "cuda"
         self.pairs = Pairs(self.training, recipe.training.batch, recipe.seed, recipe.training.buffer, loading.prefetch, pinned)
         epochs = -(-len(self.pairs) * recipe.training.epochs // recipe.training.batch)
@@ -110,7 +115,8 @@ class Fit:
         with Log(self.folder / "log.csv", self.engine.step) as log, stop_on_signals() as stop:
             self._loop(log, stop)
         write_json(self.folder / "provenance.json", self._provenance())
-        return f"{self.folder}: validation {self.watch.best:.4g} at step {self.watch.best_step} of {self.total}"
+        done = f"{self.folder}: validation {self.watch.best:.4g} at step {self.watch.best_step} of {self.total}"
+        return "\n".join((done, *self.training.trajectories.stored.notes))
 
     def _loop(self, log: Log, stop: StopRequest) -> None:
         every = max(1, self.total // self.recipe.training.validations)
@@ -153,7 +159,7 @@ class Fit:
         error = one_step_error(self.model, self.validation, self.recipe.training.batch, self.device)
         if error < self.watch.best:
             self.watch.best, self.watch.best_step = error, self.engine.step
-            save_model(self.folder, self.model, self.recipe.model, self.recipe.task)
+            save_model(self.folder, self.model, self.recipe.model, self.task)
         return error
 
     def _provenance(self) -> dict[str, Any]:
@@ -173,6 +179,7 @@ class Fit:
             "machine": machine(),
             "versions": versions(),
             "data_recipe": self.training.trajectories.stored.attributes.get("recipe"),
+            "data_notes": list(self.training.trajectories.stored.notes),
         }
 
 
