@@ -22,7 +22,7 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("trian", "no command is called 'trian'. Did you mean 'train'? Known: evaluate, generate, info, report, train."),
+        ("trian", "no command is called 'trian'. Did you mean 'train'? Known: evaluate, generate, info, merge, report, train."),
         ("train NS-PwC drft-net", "no model is called 'drft-net'. Did you mean 'drift-net'? Known: "),
         ("generate NS-PvC", "no task is called 'NS-PvC'. Did you mean 'NS-PwC'? Known: "),
         ("train NS-PwC", "driftnet train needs TASK MODEL, then options"),
@@ -99,7 +99,7 @@ def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):
     assert printed_config(capsys, "generate", "NS-PwC", "--config", str(path)) == first
 
 
-@pytest.mark.parametrize("verb", ["generate", "train", "evaluate", "report", "info"])
+@pytest.mark.parametrize("verb", ["generate", "merge", "train", "evaluate", "report", "info"])
 def test_every_command_explains_itself(verb, capsys):
     with suppress(SystemExit):
         main([verb, "--help"])

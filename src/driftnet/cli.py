@@ -11,7 +11,7 @@ from pathlib import Path
 from driftnet import registry
 from driftnet.configs import require
 from driftnet.errors import DriftnetError, UsageError, unknown
-from driftnet.options import EvaluateOptions, GenerateOptions, ReportOptions, TrainOptions
+from driftnet.options import EvaluateOptions, GenerateOptions, MergeOptions, ReportOptions, TrainOptions
 from driftnet.tasks.base import Task
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
@@ -40,10 +40,18 @@ def generate(names: list[str], flags: list[str]) -> str:
     )
     options = _options("generate", defaults, flags)
     from driftnet.data.generate import generate as run
-    from driftnet.data.generate import plan
+    from driftnet.data.jobs import plan
 
     kept = {key: value for key, value in vars(options).items() if key != "overwrite"}
     return run(plan(task, **kept), options.overwrite)
+
+
+def merge(names: list[str], flags: list[str]) -> str:
+    """Join shards into one data file."""
+    options = _options("merge", MergeOptions(), flags)
+    from driftnet.data.merge import merge as run
+
+    return run([Path(name) for name in names], options.output, options.overwrite)
 
 
 def train(names: list[str], flags: list[str]) -> str:
@@ -93,6 +101,7 @@ def info(names: list[str], flags: list[str]) -> str:
 
 COMMANDS = {
     "generate": Command("TASK", "Make the data file of a task; go on where an interrupted run stopped.", generate),
+    "merge": Command("SHARD...", "Join the shards of a data set into the file that one run would have made.", merge),
     "train": Command("TASK MODEL", "Train a model on a task; go on where an interrupted run stopped.", train),
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),

@@ -57,7 +57,7 @@ def test_the_metrics_of_a_run_are_those_of_its_rollout(evaluated, test_split):
     operator = driftnet.load(evaluated)
     truth = torch.stack([test_split[index] for index in range(2)])
     with torch.no_grad():
-        states = driftnet.rollout(operator, truth[:, 0], test_split.static(2), 3)
+        states = driftnet.rollout(operator, truth[:, 0], test_split.static(range(2)), 3)
     assert np.allclose(results(evaluated).relative_l1[..., 0], relative_l1(states, truth[:, 1:]), rtol=1e-5)
 
 

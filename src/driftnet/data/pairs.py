@@ -46,7 +46,7 @@ class Pairs:
             self.trajectories.read(pair // per_trajectory, pair % per_trajectory, pair % per_trajectory + 2) for pair in pairs
         )
         both = torch.stack(list(reads))
-        return Pair(both[:, 0], both[:, 1], self.trajectories.static(len(pairs)))
+        return Pair(both[:, 0], both[:, 1], self.trajectories.static([pair // per_trajectory for pair in pairs]))
 
     def _pair_at(self, position: int) -> int:
         epoch, place = divmod(position, len(self))

@@ -107,11 +107,13 @@ def measure(subject: Subject, test: Trajectories, config: Evaluation, device: st
     if steps >= test.snapshots:
         raise UsageError(f"evaluation.steps: {steps} is more than the {test.snapshots - 1} steps of {test.stored.path}")
     tally, operator = Tally(test.task, steps, config.examples), subject.operator()
-    seconds = 0.0
+    seconds, done = 0.0, 0
     with progress(f"evaluate {subject.name}", len(test) * steps) as advance:
         for truth in test.batches(config.batch):
             truth = truth.to(device)
-            rolled = states(operator, truth[:, 0], test.static(len(truth)).to(device), steps)
+            static = test.static(range(done, done + len(truth))).to(device)
+            done += len(truth)
+            rolled = states(operator, truth[:, 0], static, steps)
             for step in range(1, steps + 1):
                 began = time.perf_counter()
                 state = next(rolled)

@@ -22,7 +22,7 @@ def evaluate_runs(
     for run in runs:
         subject = trained_run(run, device)
         test = _test_split(run, data)
-        for name in baselines:
+        for name in (name for name in baselines if name in test.task.baselines):
             folder = run.resolve().parent.parent / name
             if (folder, test.stored.path) not in measured:
                 measured.add((folder, test.stored.path))

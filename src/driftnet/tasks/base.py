@@ -53,6 +53,18 @@ class Normalization:
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    static_mean: tuple[float, ...] = ()
+    static_std: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a data file: its axes, and the channels it holds along the channel axis, or the only one."""
+
+    name: str
+    channels: tuple[str, ...]
+    dimensions: tuple[str, ...] = ("sample", "time", "channel", "x", "y")
+    dtype: Literal["<f4", "<f8"] = "<f4"
 
 
 @dataclass(frozen=True)
@@ -60,10 +72,25 @@ class Source:
     """Where trajectories come from: the published file, and the simulation that makes equivalent ones."""
 
     file: str
-    variable: str
+    variables: tuple[Variable, ...]
+    """The first holds the predicted channels."""
     simulation: Simulation
     confidence: Literal["high", "medium-high", "medium"]
     """How sure it is that the simulation is the one behind the published file."""
+    reference: str = "Herde et al. 2024 (Poseidon), appendix B"
+    """Where the recipe was found."""
+    inferred: str = "nothing"
+    """What no source states and the published statistics suggest."""
+
+    @property
+    def variable(self) -> str:
+        """The variable of the predicted channels."""
+        return self.variables[0].name
+
+    @property
+    def data_set(self) -> str:
+        """The name of the data, which tasks may share."""
+        return self.file.rpartition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -84,11 +111,20 @@ class Task:
     split: Split
     normalization: Normalization
     source: Source
+    steady: bool = False
+    """A map without time: the state is zero before the only step and the answer after it; all input is static."""
+    baselines: tuple[str, ...] = ("zero", "persistence", "coarse-solver")
+    """Rows without training that mean something here."""
 
     @property
     def components(self) -> tuple[str, ...]:
         """Names of the predicted channels, in their order in a file."""
         return tuple(name for quantity in self.quantities for name in quantity.components)
+
+    @property
+    def interval(self) -> float:
+        """Time between two snapshots."""
+        return self.duration / (self.snapshots - 1)
 
     @property
     def times(self) -> tuple[float, ...]:
