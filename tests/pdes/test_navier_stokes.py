@@ -131,6 +131,11 @@ def test_a_coarser_grid_with_the_same_viscosity_finds_the_same_flow():
     assert error < 5e-3
 
 
+def test_quadratic_viscosity_is_stable_with_the_steps_that_are_chosen_for_it():
+    states = solver(64, dtype=torch.float32, viscosity="quadratic").trajectory(flows(64, 2, tracer=False), 21)
+    assert states[:, -1].square().mean() < 1.01 * states[:, 0].square().mean()
+
+
 def test_a_time_step_that_would_blow_up_is_refused_with_the_remedy():
     with pytest.raises(DriftnetError, match=r"time step is too long.* substeps; set a larger equation.substeps"):
         solver(64, substeps=1).trajectory(flows(64, 1), 3)

@@ -22,7 +22,7 @@ class KolmogorovSolver(Solver[Tensor]):
         self.substeps, self.dt = equation.substeps, interval / equation.substeps
         kx, ky = grid.wavenumbers
         minus_laplacian = kx**2 + ky**2
-        self.step = SCHEMES[equation.scheme](equation.drag - equation.viscosity * minus_laplacian, self.dt)
+        self.step = SCHEMES[equation.scheme](equation.rate - equation.viscosity * minus_laplacian, self.dt)
         # exponax masks what enters a product and leaves the product as it is: nothing beyond the mask comes back.
         highest = equation.dealiasing * (grid.size // 2) - 1
         mode_x, mode_y = grid.modes

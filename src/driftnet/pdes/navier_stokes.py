@@ -57,7 +57,7 @@ class NavierStokesSolver(Solver[Tensor]):
         self.dt = interval / self.substeps
         resolution = equation.viscosity_resolution or grid.size
         linear = spectral_viscosity(grid, equation.viscosity, equation.strength, resolution) + equation.drag
-        self.step = SCHEMES[equation.scheme](linear, self.dt)
+        self.step = SCHEMES[equation.method](linear, self.dt)
         self.product_size = grid.size * 3 // 2 if equation.dealiasing == "3/2" else grid.size
         limit = grid.size / 2 if equation.dealiasing == "3/2" else grid.size / 3
         self.resolved = grid.below(limit)

@@ -12,7 +12,7 @@ from driftnet.tasks.equations.base import Equation, Initial, Simulation, positiv
 
 @dataclass(frozen=True)
 class KolmogorovFlow(Equation):
-    """Flow driven by a wave in y: w_t + u . grad w = viscosity Lap w + drag w - k forcing cos(k y).
+    """Flow driven by a wave in y: w_t + u . grad w = viscosity Lap w + rate w - k forcing cos(k y).
 
     As in exponax the vorticity w is minus the curl: u = (psi_y, -psi_x) with Lap psi = w.
     """
@@ -23,6 +23,8 @@ class KolmogorovFlow(Equation):
     """nu."""
     drag: float = -0.1
     """Rate added to every mode; negative damps, which the paper's -gamma w with gamma < 0 does not."""
+    drag_convention: Literal["exponax", "plain"] = "exponax"
+    """exponax: the rate counts once for each of the two dimensions, as in its version 0.1; plain: once."""
     forcing_mode: int = 4
     """Wavenumber k of the force."""
     forcing: float = 1.0
@@ -39,6 +41,12 @@ class KolmogorovFlow(Equation):
         require(self.viscosity >= 0, f"equation.viscosity: {self.viscosity} is negative")
         require(0 < self.dealiasing <= 1, f"equation.dealiasing: {self.dealiasing} is not in (0, 1]")
         positive("equation", self, "substeps", "forcing_mode")
+
+    @property
+    def rate(self) -> float:
+        """What the drag adds to every mode after all."""
+        # exponax 0.1 builds the drag as a Laplacian of order zero: the sum of (i k)^0 = 1 over the dimensions.
+        return 2 * self.drag if self.drag_convention == "exponax" else self.drag
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ class NavierStokes(Equation):
     """cosine-sine: A (cos w, sin w); sine: A (sin w, 0). Published statistics do not tell them apart."""
     dealiasing: Literal["3/2", "2/3"] = "3/2"
     """3/2: products on a finer grid; 2/3: the upper third of the modes is left empty."""
-    scheme: Literal["etdrk2", "etdrk4"] = "etdrk2"
-    """Exponential Runge-Kutta method of order 2 or 4."""
+    scheme: Literal["etdrk2", "etdrk4"] | None = None
+    """Exponential Runge-Kutta method of order 2 or 4; where not given, 2 for smooth viscosity, else 4."""
     substeps: int | None = None
     """Time steps between two snapshots; chosen from the resolution where not given."""
 
@@ -37,6 +37,11 @@ class NavierStokes(Equation):
         """Refuse an equation that cannot be integrated."""
         require(self.strength >= 0, f"equation.strength: {self.strength} is negative")
         positive("equation", self, "substeps", "viscosity_resolution")
+
+    @property
+    def method(self) -> Literal["etdrk2", "etdrk4"]:
+        """The scheme that is used: order 2 amplifies waves that nothing damps, and quadratic viscosity damps little."""
+        return self.scheme or ("etdrk2" if self.viscosity == "smooth" else "etdrk4")
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ class Wave(Equation):
     solver: ClassVar[str] = "driftnet.pdes.wave:WaveSolver"
     boundary: Literal["absorbing", "periodic"] = "absorbing"
     """absorbing: waves leave; periodic: they come back on the other side."""
-    sponge: float = 0.25
+    sponge: float = 0.4
     """Width of the absorbing layer around the domain, in its side; it is not part of the data."""
-    absorption: float = 12.0
+    absorption: float = 4.0
     """Damping rate at the outer edge of the layer, in units of 2500 m/s divided by its width."""
     fastest: float = 8000.0
     """Largest speed of the medium, in m/s, that the time steps are short enough for."""
