@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from driftnet import registry
 from driftnet.cli import COMMANDS, main
 
 
@@ -90,6 +91,16 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(capsys, tmp_path):
     shown = printed_config(capsys, "train", "NS-PwC", "drift-net-tiny", "--config", str(path), "--training.batch", "9")
     assert (shown["training"]["batch"], shown["training"]["rate"], shown["training"]["clip"]) == (9, 0.5, 5.0)
     assert (shown["model"]["mixer"]["bands"], shown["model"]["backbone"]["patch"]) == (3, 2)
+
+
+@pytest.mark.parametrize("task", registry.TASKS)
+def test_every_task_shows_its_options_and_itself(task, capsys):
+    shown = printed_config(capsys, "generate", task)
+    assert set(shown["simulation"]) == {"equation", "initial", "warmup"}
+    main(["info", "tasks", task])
+    said = capsys.readouterr().out
+    assert all(f"--simulation.equation.{name} " in said for name in shown["simulation"]["equation"])
+    assert "confidence" in said
 
 
 def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):

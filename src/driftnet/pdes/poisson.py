@@ -22,7 +22,7 @@ class PoissonSolver(Solver[Tensor]):
         angles = pi * mode[:, None] * mode[None, :] / (grid.size - 1)
         # Orthogonal and symmetric, so its own inverse: points inside the square <-> sine coefficients.
         self.sines = (torch.sin(angles) * (2 / (grid.size - 1)) ** 0.5).to(grid.dtype)
-        self.eigenvalues = (pi**2 * (mode[:, None] ** 2 + mode[None, :] ** 2)).to(grid.dtype)
+        self.eigenvalues = (equation.conductivity * pi**2 * (mode[:, None] ** 2 + mode[None, :] ** 2)).to(grid.dtype)
 
     def start(self, initial: Float[Tensor, "b 2 x y"]) -> Float[Tensor, "b 2 x y"]:
         """Potential and source as they are."""

@@ -6,14 +6,20 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from driftnet.configs import require
-from driftnet.tasks.equations.base import Equation, Initial, Simulation, ordered
+from driftnet.tasks.equations.base import Equation, Initial, Simulation, ordered, positive
 
 
 @dataclass(frozen=True)
 class Poisson(Equation):
-    """Potential of a source: -Lap u = f on the unit square, u = 0 on its boundary."""
+    """Potential of a source: -conductivity Lap u = f on the unit square, u = 0 on its boundary."""
 
     solver: ClassVar[str] = "driftnet.pdes.poisson:PoissonSolver"
+    conductivity: float = 1.0
+    """Factor of the Laplacian."""
+
+    def __post_init__(self) -> None:
+        """Refuse what has no solution."""
+        positive("equation", self, "conductivity")
 
 
 @dataclass(frozen=True)
