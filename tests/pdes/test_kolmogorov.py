@@ -98,7 +98,7 @@ def test_a_start_has_low_modes_no_mean_and_a_largest_value_of_one_on_every_grid(
     assert torch.allclose(scale, scale[:, :1].expand_as(scale), rtol=1e-8)
 
 
-@pytest.mark.skipif(find_spec("exponax") is None, reason="the oracle needs: pip install apebench==0.1.1")
+@pytest.mark.skipif(find_spec("exponax") is None, reason="the oracle is not installed: pip install apebench==0.1.1")
 @pytest.mark.filterwarnings("ignore")
 def test_every_step_agrees_with_exponax_to_rounding():
     import exponax
