@@ -77,7 +77,7 @@ class Source:
     simulation: Simulation
     confidence: Literal["high", "medium-high", "medium"]
     """How sure it is that the simulation is the one behind the published file."""
-    reference: str = "Herde et al. 2024 (Poseidon), appendix B"
+    reference: str = "Herde et al. 2024 (Poseidon)"
     """Where the recipe was found."""
     inferred: str = "nothing"
     """What no source states and the published statistics suggest."""
