@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from driftnet import registry
-from driftnet.data.generate import generate, plan
+from driftnet.data.generate import generate
+from driftnet.data.jobs import plan
 from driftnet.tasks.base import Split
 
 os.environ["OMP_NUM_THREADS"] = "1"  # For processes that tests start.

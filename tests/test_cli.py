@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from driftnet import registry
 from driftnet.cli import COMMANDS, main
 
 
@@ -97,6 +98,16 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(capsys, tmp_path):
     assert (shown["model"]["mixer"]["bands"], shown["model"]["backbone"]["patch"]) == (3, 2)
 
 
+@pytest.mark.parametrize("task", registry.TASKS)
+def test_every_task_shows_its_options_and_itself(task, capsys):
+    shown = printed_config(capsys, "generate", task)
+    assert set(shown["simulation"]) == {"equation", "initial", "warmup"}
+    main(["info", "tasks", task])
+    said = capsys.readouterr().out
+    assert all(f"--simulation.equation.{name} " in said for name in shown["simulation"]["equation"])
+    assert "confidence" in said
+
+
 def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):
     first = printed_config(capsys, "generate", "NS-PwC", "--resolution", "64", "--split.train", "3")
     path = tmp_path / "config.yaml"
@@ -104,7 +115,7 @@ def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):
     assert printed_config(capsys, "generate", "NS-PwC", "--config", str(path)) == first
 
 
-@pytest.mark.parametrize("verb", ["generate", "fetch", "inspect", "train", "evaluate", "report", "bench", "info"])
+@pytest.mark.parametrize("verb", ["generate", "fetch", "inspect", "merge", "train", "evaluate", "report", "bench", "info"])
 def test_every_command_explains_itself(verb, capsys):
     with suppress(SystemExit):
         main([verb, "--help"])

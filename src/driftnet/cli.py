@@ -17,6 +17,7 @@ from driftnet.options import (
     FetchOptions,
     GenerateOptions,
     InspectOptions,
+    MergeOptions,
     ReportOptions,
     TrainOptions,
 )
@@ -50,7 +51,7 @@ def generate(names: list[str], flags: list[str]) -> str:
     )
     options = _options("generate", defaults, flags)
     from driftnet.data.generate import generate as run
-    from driftnet.data.generate import plan
+    from driftnet.data.jobs import plan
 
     kept = {key: value for key, value in vars(options).items() if key != "overwrite"}
     return run(plan(task, **kept), options.overwrite)
@@ -72,6 +73,14 @@ def inspect(names: list[str], flags: list[str]) -> str:
     from driftnet.data.inspect import inspect as run
 
     return run(Path(names[0]), options.header)
+
+
+def merge(names: list[str], flags: list[str]) -> str:
+    """Join shards into one data file."""
+    options = _options("merge", MergeOptions(), flags)
+    from driftnet.data.merge import merge as run
+
+    return run([Path(name) for name in names], options.output, options.overwrite)
 
 
 def train(names: list[str], flags: list[str]) -> str:
@@ -132,6 +141,7 @@ def info(names: list[str], flags: list[str]) -> str:
 COMMANDS = {
     "generate": Command("TASK", "Make the data file of a task; go on where an interrupted run stopped.", generate),
     "fetch": Command("TASK", "Download the published data of a task; go on where an interrupted download stopped.", fetch),
+    "merge": Command("SHARD...", "Join the shards of a data set into the file that one run would have made.", merge),
     "inspect": Command("FILE", "Look at a data file: shapes, axes, values, and the YAML that makes it a task.", inspect),
     "train": Command("TASK MODEL", "Train a model on a task; go on where an interrupted run stopped.", train),
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),

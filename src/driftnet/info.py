@@ -10,6 +10,7 @@ from driftnet import registry
 from driftnet.errors import DriftnetError, unknown
 from driftnet.files import read_json
 from driftnet.tasks.base import Task
+from driftnet.tasks.equations import Simulation
 
 
 def describe(names: list[str]) -> str:
@@ -35,14 +36,17 @@ def tasks(names: list[str]) -> str:
 def _task(task: Task) -> str:
     split = task.split
     quantities = ", ".join(f"{q.name} ({', '.join(q.components)})" for q in task.quantities)
+    snapshots = "steady, one step" if task.steady else f"{task.snapshots} snapshots to t = {task.duration:g}"
     return "\n".join(
         (
             f"{task.name}: {task.equation}",
             f"quantities   {quantities}",
+            f"given        {', '.join(task.static) or 'nothing else'}",
             f"boundary     {task.boundary}",
-            f"grid         {task.resolution} x {task.resolution}, {task.snapshots} snapshots to t = {task.duration:g}",
+            f"grid         {task.resolution} x {task.resolution}, {snapshots}",
             f"T*           snapshot {task.final_snapshot}",
             f"split        {split.train} training, {split.validation} validation, {split.test} test trajectories",
+            f"baselines    {', '.join(task.baselines)}",
             *_origin(task),
         )
     )
@@ -50,14 +54,27 @@ def _task(task: Task) -> str:
 
 def _origin(task: Task) -> tuple[str, ...]:
     source, published = task.source, task.normalization
-    if published is None:
+    if published is None or source.simulation is None:
         return (f"data         {source.file}, read as {source.format}",)
+    static = f"; static: mean {published.static_mean}, standard deviation {published.static_std}" if task.static else ""
+    variables = ", ".join(f"{variable.name} ({', '.join(variable.dimensions)})" for variable in source.variables)
     return (
-        f"published    {source.file}, variable '{source.variable}'",
-        f"statistics   mean {published.mean}, standard deviation {published.std} (published loader)",
-        f"simulation   {source.simulation}",
-        f"confidence   {source.confidence}, that the simulation is the one behind the published file",
+        f"file         {source.file}: {variables}",
+        f"statistics   mean {published.mean}, standard deviation {published.std}{static}",
+        f"source       {source.reference}",
+        f"confidence   {source.confidence}, that the simulation is the one behind the published data",
+        f"inferred     {source.inferred}",
+        *_parameters(source.simulation),
     )
+
+
+def _parameters(simulation: Simulation) -> list[str]:
+    """Every parameter by the name of its option."""
+    lines = [f"--simulation.warmup {simulation.warmup}"]
+    for group in ("equation", "initial"):
+        values = vars(getattr(simulation, group)).items()
+        lines += [f"--simulation.{group}.{name} {value}" for name, value in values]
+    return ["simulation   the options of 'driftnet generate', explained by its --help:", *(f"  {line}" for line in lines)]
 
 
 def models(names: list[str]) -> str:

@@ -37,6 +37,20 @@ class GenerateOptions:
     """Trajectories solved together; does not change them."""
     device: str = "cpu"
     """Where to solve: cpu, cuda, cuda:1, ..."""
+    shards: int = 1
+    """Jobs that the data set is divided among; each makes a file of its own for 'driftnet merge'."""
+    shard: int = 0
+    """Which of them this is, from 0."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    """Options of `driftnet merge`."""
+
+    output: Path = Path("merged.nc")
+    """The file to write."""
     overwrite: bool = False
     """Replace what exists."""
 

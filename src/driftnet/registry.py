@@ -9,7 +9,15 @@ from typing import Any
 from driftnet.errors import unknown
 
 TASKS = {
+    "NS-SL": "driftnet.tasks.poseidon:NS_SL",
     "NS-PwC": "driftnet.tasks.poseidon:NS_PWC",
+    "NS-Tracer-PwC": "driftnet.tasks.poseidon:NS_TRACER_PWC",
+    "FNS-KF": "driftnet.tasks.poseidon:FNS_KF",
+    "ACE": "driftnet.tasks.poseidon:ACE",
+    "Wave-Gauss": "driftnet.tasks.poseidon:WAVE_GAUSS",
+    "Poisson-Gauss": "driftnet.tasks.poseidon:POISSON_GAUSS",
+    "KF-Long-turbulent": "driftnet.tasks.kolmogorov:KF_LONG_TURBULENT",
+    "KF-Long-smoother": "driftnet.tasks.kolmogorov:KF_LONG_SMOOTHER",
 }
 
 MODELS = {

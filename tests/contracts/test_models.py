@@ -26,7 +26,7 @@ SMALLEST, LARGEST = 0.4e6, 1.05e6  # Parameters of a laptop model.
 
 def make(name, task=PERIODIC):
     torch.manual_seed(0)
-    return build(registry.model(name), task, unit_statistics(len(task.components))).eval()
+    return build(registry.model(name), task, unit_statistics(len(task.components), len(task.static))).eval()
 
 
 def some(task=PERIODIC, batch=2, dtype=torch.float32):
@@ -62,7 +62,7 @@ def test_tiny_models_have_half_a_million_to_a_million_parameters(name):
 @pytest.mark.parametrize("name", TINY)
 def test_every_parameter_learns(name, frame):
     torch.manual_seed(0)
-    model = build(replace(registry.model(name), frame=frame), BOUNDED, unit_statistics(2)).train()
+    model = build(replace(registry.model(name), frame=frame), BOUNDED, unit_statistics(2, 2)).train()
     state, static = some(BOUNDED)
     prediction, target = model.training_pair(state, static, state.roll(1, -1))
     (prediction - target).square().mean().backward()
@@ -108,7 +108,7 @@ def test_the_same_input_gives_the_same_output(name):
 @torch.no_grad()
 def test_a_saved_model_gives_the_same_output_to_the_last_bit(name, tmp_path):
     model, inputs = make(name), some()
-    save_model(tmp_path, model, registry.model(name), PERIODIC.name)
+    save_model(tmp_path, model, registry.model(name), PERIODIC)
     assert torch.equal(load(tmp_path)(*inputs), model(*inputs))
 
 

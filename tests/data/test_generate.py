@@ -14,7 +14,8 @@ import xarray as xr
 
 from driftnet import registry
 from driftnet.data import generate as module
-from driftnet.data.generate import generate, plan
+from driftnet.data.generate import generate
+from driftnet.data.jobs import plan
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.files import Busy, checksum, locked
 from driftnet.tasks.base import Split

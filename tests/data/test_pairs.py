@@ -10,7 +10,7 @@ from driftnet.data.order import Order
 from driftnet.data.pairs import Pairs, consecutive
 from driftnet.data.sources import Disk, Memory
 from driftnet.data.statistics import fit_statistics
-from driftnet.data.store import Layout, lay_out
+from driftnet.data.store import Layout, lay_out, place
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
 
@@ -55,8 +55,8 @@ def test_seed_and_buffer_decide_the_order():
 def test_one_block_of_everything_is_a_shuffle_of_all_pairs():
     """First and last position hold every pair about equally often."""
     order = Order(trajectories=3, per_trajectory=2, buffer=3, seed=0)
-    for place in (0, 5):
-        seen = [order.block(epoch)[place] for epoch in range(1200)]
+    for spot in (0, 5):
+        seen = [order.block(epoch)[spot] for epoch in range(1200)]
         counts = [seen.count(pair) for pair in set(seen)]
         assert len(counts) == 6
         # 200 expected, standard deviation 12.9.
@@ -164,7 +164,9 @@ print(read, peak() - before)
 def test_data_larger_than_the_buffer_do_not_grow_the_process(tmp_path):
     path = tmp_path / "sparse.nc"
     split = {"train": 800, "validation": 1, "test": 9199}
-    lay_out(path, Layout("velocity", (10000, 21, 3, 128, 128), 1.0, {"split": json.dumps(split)}))
+    sizes = {"sample": range(10000), "time": range(21), "channel": range(3), "x": range(128), "y": range(128)}
+    array = place(TASK.source.variables[0], ("u", "v", "tracer"), sizes)
+    lay_out(path, Layout((array,), sizes, {"split": json.dumps(split)}))
     assert path.stat().st_size > 40e9
     said = subprocess.run([sys.executable, "-c", READ_AN_EPOCH, path], check=True, capture_output=True, text=True).stdout
     read, growth = map(int, said.split())

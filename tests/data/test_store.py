@@ -6,7 +6,7 @@ import pytest
 
 from driftnet import registry
 from driftnet.data.formats.reader import open_reader
-from driftnet.data.store import Layout, data_offset, lay_out, write_in_place
+from driftnet.data.store import Array, Layout, data_offsets, lay_out, write_in_place
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
 
@@ -20,12 +20,14 @@ def peak_memory() -> int:
 def test_a_file_larger_than_memory_is_written_and_read_in_place(tmp_path):
     path = tmp_path / "huge.nc"
     attributes = {"split": '{"train": 19640, "validation": 120, "test": 240}'}
-    layout = Layout("velocity", (20000, 21, 3, 128, 128), 1.0, attributes)
+    sizes = {"sample": 20000, "time": 21, "channel": 3, "x": 128, "y": 128}
+    velocity = Array("velocity", tuple(sizes), tuple(sizes.values()))
+    layout = Layout((velocity,), {axis: np.arange(size) for axis, size in sizes.items()}, attributes)
     before = peak_memory()
     lay_out(path, layout)
     assert path.stat().st_size > 80e9
     values = np.random.default_rng(0).standard_normal((1, 21, 3, 128, 128), np.float32)
-    write_in_place(path, data_offset(path, "velocity") + 19999 * layout.trajectory_bytes, values)
+    write_in_place(path, [(data_offsets(path)["velocity"] + 19999 * velocity.trajectory_bytes, values)])
     test = Trajectories(path, TASK, "test")
     assert np.array_equal(test[239].numpy(), values[0, :, :2])
     assert peak_memory() - before < 200e6

@@ -25,7 +25,7 @@ def parameters(name: str, channels: int, **backbone) -> int:
 
 def small(config: ScOT = SMALL) -> Normalized:
     torch.manual_seed(0)
-    return Normalized(build(config, 3, 2, "periodic"), config.frame.predicts, unit_statistics(2))
+    return Normalized(build(config, 3, 2, "periodic"), config.frame.predicts, unit_statistics(2, 1))
 
 
 def fields(*shape: int) -> torch.Tensor:

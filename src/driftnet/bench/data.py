@@ -21,7 +21,7 @@ from driftnet.bench.cache import cached_share, drop
 from driftnet.data.pairs import Pairs
 from driftnet.data.sources import Disk
 from driftnet.data.statistics import fit_statistics
-from driftnet.data.store import Layout, data_offset, lay_out, write_in_place
+from driftnet.data.store import Layout, data_offsets, lay_out, place, write_in_place
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
 from driftnet.files import machine, versions
@@ -67,13 +67,20 @@ def _trajectories(options: BenchDataOptions) -> Iterator[Trajectories]:
     split = json.dumps({"train": count, "validation": 1, "test": 1})
     with tempfile.TemporaryDirectory(prefix="driftnet-bench-", dir=options.folder) as folder:
         path = Path(folder) / "bench.nc"
-        layout = Layout(task.source.variable, (count + 2, SNAPSHOTS, CHANNELS, POINTS, POINTS), 1.0, {"split": split})
-        lay_out(path, layout)
-        offset, random = data_offset(path, layout.variable), np.random.default_rng(0)
+        sizes = {
+            "sample": range(count + 2),
+            "time": range(SNAPSHOTS),
+            "channel": range(CHANNELS),
+            "x": range(POINTS),
+            "y": range(POINTS),
+        }
+        array = place(task.source.variables[0], ("u", "v", "tracer"), sizes)
+        lay_out(path, Layout((array,), sizes, {"split": split}))
+        offset, random = data_offsets(path)[array.name], np.random.default_rng(0)
         with progress("write", count) as advance:
             for index in range(count):
-                noise = random.random(layout.shape[1:], np.float32)  # Compressing disks find nothing in it.
-                write_in_place(path, offset + index * layout.trajectory_bytes, noise)
+                noise = random.random(array.shape[1:], np.float32)  # Compressing disks find nothing in it.
+                write_in_place(path, [(offset + index * array.trajectory_bytes, noise)])
                 advance()
         yield Trajectories(path, task, "train")
 

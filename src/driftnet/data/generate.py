@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
-from pathlib import Path
+from typing import Any
 
 import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
 
 from driftnet import registry
-from driftnet.configs import require
-from driftnet.data.store import Layout, data_offset, lay_out, write_in_place
-from driftnet.errors import DriftnetError, UsageError
-from driftnet.files import locked, publish, versions
-from driftnet.pdes.grid import Grid
+from driftnet.data.jobs import Job, layout
+from driftnet.data.store import Array, data_offsets, lay_out, read_layout, refuse_full_disk, write_in_place
+from driftnet.errors import UsageError
+from driftnet.files import locked, publish
 from driftnet.pdes.initial import trajectory_generator
+from driftnet.pdes.solver import Solver, solver_of
 from driftnet.progress import progress
-from driftnet.tasks.base import Split, Task
-from driftnet.tasks.equations import Simulation
-
-
-@dataclass(frozen=True)
-class Job:
-    """One data file to be made; everything here but the last four fields decides its bytes."""
-
-    task: str
-    split: Split
-    resolution: int
-    snapshots: int
-    seed: int
-    simulation: Simulation
-    precision: str
-    output: Path = field(compare=False)
-    workers: int = field(compare=False)
-    batch: int = field(compare=False)
-    device: str = field(compare=False)
-
-    @property
-    def recipe(self) -> str:
-        """What decides the bytes, as one line of JSON."""
-        kept = {key: value for key, value in asdict(self).items() if key not in ("output", "workers", "batch", "device")}
-        return json.dumps(kept, sort_keys=True)
-
-    @property
-    def partial(self) -> Path:
-        """The file while it is being written."""
-        return self.output.with_name(self.output.name + ".partial")
-
-    @property
-    def journal(self) -> Path:
-        """The recipe, then a line for every finished range of trajectories."""
-        return self.output.with_name(self.output.name + ".journal")
+from driftnet.tasks.base import Task
 
 
 def generate(job: Job, overwrite: bool) -> str:
@@ -68,13 +36,11 @@ def generate(job: Job, overwrite: bool) -> str:
             return _already_there(job)
         if overwrite:
             _forget(job)
-        task: Task = registry.task(job.task)
-        layout = _layout(job, task)
-        finished = _resume(job, layout)
-        _simulate_missing(job, layout, task, finished)
+        finished = _resume(job)
+        _simulate_missing(job, finished)
         publish(job.partial, job.output)
         job.journal.unlink()
-    return f"{job.output}: {job.split.total} trajectories of {job.task} at {job.resolution} x {job.resolution}"
+    return f"{job.output}: {len(job.indices)} trajectories of {job.task} at {job.resolution} x {job.resolution}"
 
 
 def _already_there(job: Job) -> str:
@@ -91,29 +57,10 @@ def _forget(job: Job) -> None:
     job.partial.unlink(missing_ok=True)
 
 
-def _layout(job: Job, task: Task) -> Layout:
-    components = list(task.components)
-    if getattr(job.simulation.initial, "tracer", False):
-        components.append("tracer")
-    attributes = {
-        "task": task.name,
-        "channels": json.dumps(components),
-        "split": json.dumps(asdict(job.split)),
-        "recipe": job.recipe,
-        "seed": str(job.seed),
-        "versions": json.dumps(versions()),
-        "title": f"{task.name}: {task.equation}",
-        "Conventions": "CF-1.10",
-    }
-    shape = (job.split.total, job.snapshots, len(components), job.resolution, job.resolution)
-    duration = task.duration * (job.snapshots - 1) / (task.snapshots - 1)
-    return Layout(task.source.variable, shape, duration, attributes)
-
-
-def _resume(job: Job, layout: Layout) -> set[int]:
+def _resume(job: Job) -> set[int]:
     """Indices of the trajectories that an earlier, interrupted run has finished."""
     if not (job.partial.exists() and job.journal.exists()):
-        _begin(job, layout)
+        _begin(job)
         return set()
     recipe, _, lines = job.journal.read_text().partition("\n")
     if recipe != job.recipe:
@@ -123,24 +70,33 @@ def _resume(job: Job, layout: Layout) -> set[int]:
     return {index for finished in ranges for index in finished}
 
 
-def _begin(job: Job, layout: Layout) -> None:
+def _begin(job: Job) -> None:
     _forget(job)
     job.output.parent.mkdir(parents=True, exist_ok=True)
-    needed = layout.trajectory_bytes * layout.shape[0]
-    space = os.statvfs(job.output.parent)
-    if needed > space.f_bavail * space.f_frsize:
-        raise DriftnetError(f"{job.output} needs {needed / 1e9:.1f} GB; the disk has less left")
-    lay_out(job.partial, layout)
+    constants = {name: field.cpu().numpy() for name, field in _solver(job).constants().items()}
+    planned = layout(job, constants)
+    refuse_full_disk(job.output, planned.bytes)
+    lay_out(job.partial, planned)
+    offsets = data_offsets(job.partial)
+    for array in planned.arrays:
+        if not array.sampled:
+            write_in_place(job.partial, [(offsets[array.name], constants[array.name].astype(array.dtype))])
     job.journal.write_text(job.recipe + "\n")
 
 
-def _simulate_missing(job: Job, layout: Layout, task: Task, finished: set[int]) -> None:
+def _solver(job: Job) -> Solver[Any]:
+    interval = registry.task(job.task).interval
+    return solver_of(job.simulation.equation, job.resolution, interval, getattr(torch, job.precision), job.device)
+
+
+def _simulate_missing(job: Job, finished: set[int]) -> None:
     missing = _batches(job, finished)
-    work = _Work(job, task.duration / (task.snapshots - 1), data_offset(job.partial, layout.variable), layout.trajectory_bytes)
+    arrays = tuple(array for array in read_layout(job.partial).arrays if array.sampled)
+    work = _Work(job, arrays, data_offsets(job.partial))
     workers = min(job.workers, len(missing))
     with (
         job.journal.open("a") as journal,
-        progress(f"generate {job.task}", job.split.total, len(finished)) as advance,
+        progress(f"generate {job.task}", len(job.indices), len(finished)) as advance,
         _runner(workers) as run,
     ):
         for done in run(work, missing):
@@ -150,7 +106,8 @@ def _simulate_missing(job: Job, layout: Layout, task: Task, finished: set[int]) 
 
 
 def _batches(job: Job, finished: set[int]) -> list[range]:
-    whole = [range(start, min(start + job.batch, job.split.total)) for start in range(0, job.split.total, job.batch)]
+    first, last = job.indices.start, job.indices.stop
+    whole = [range(start, min(start + job.batch, last)) for start in range(first, last, job.batch)]
     return [batch for batch in whole if not finished.issuperset(batch)]
 
 
@@ -159,21 +116,34 @@ class _Work:
     """Simulates a range of trajectories and puts it where it belongs."""
 
     job: Job
-    interval: float
-    offset: int
-    trajectory_bytes: int
+    arrays: tuple[Array, ...]
+    offsets: dict[str, int]
 
     def __call__(self, indices: range) -> range:
         torch.set_num_threads(1)  # Two threads on a busy machine are several times slower than one.
-        job = self.job
-        initial, equation = job.simulation.initial, job.simulation.equation
+        fields = self._simulate(indices)
+        row = indices.start - self.job.indices.start
+        pieces = [
+            (self.offsets[array.name] + row * array.trajectory_bytes, self._values(array, fields)) for array in self.arrays
+        ]
+        write_in_place(self.job.partial, pieces)
+        return indices
+
+    def _simulate(self, indices: range) -> Float[Tensor, "b t c x y"]:
+        job, initial = self.job, self.job.simulation.initial
         generators = [trajectory_generator(job.seed, index) for index in indices]
         states = registry.resolve(initial.sampler)(initial, generators, job.resolution)
-        grid = Grid(job.resolution, dtype=getattr(torch, job.precision), device=job.device)
-        solver = registry.resolve(equation.solver)(equation, grid, self.interval)
-        fields = solver.trajectory(states, job.snapshots).float().cpu().numpy()
-        write_in_place(job.partial, self.offset + indices.start * self.trajectory_bytes, fields)
-        return indices
+        return _solver(job).trajectory(states, job.snapshots, job.simulation.warmup).cpu()
+
+    def _values(self, array: Array, fields: Float[Tensor, "b t c x y"]) -> NDArray[Any]:
+        """The values of a variable; one without a time axis holds the last snapshot."""
+        task: Task = registry.task(self.job.task)
+        (variable,) = (variable for variable in task.source.variables if variable.name == array.name)
+        names = self.job.simulation.initial.channels
+        values = fields[:, :, [names.index(channel) for channel in variable.channels if channel in names]]
+        values = values if "time" in array.dimensions else values[:, -1]
+        values = values if "channel" in array.dimensions else values.squeeze(-3)
+        return values.numpy().astype(array.dtype)
 
 
 @contextmanager
@@ -206,26 +176,3 @@ def _end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def plan(task: Task, **changes: object) -> Job:
-    """A job with the task's own sizes where `changes` does not give others."""
-    defaults = Job(
-        task=task.name,
-        split=task.split,
-        resolution=task.resolution,
-        snapshots=task.snapshots,
-        seed=0,
-        simulation=task.source.simulation,  # pyright: ignore[reportArgumentType]
-        precision="float32",
-        output=Path("data") / task.source.file,
-        workers=len(os.sched_getaffinity(0)),
-        batch=8,
-        device="cpu",
-    )
-    job = replace(defaults, **changes)  # pyright: ignore[reportArgumentType]
-    for name in ("workers", "batch"):
-        require(getattr(job, name) > 0, f"{name}: {getattr(job, name)} is not positive")
-    require(job.resolution >= 8 and job.resolution % 2 == 0, f"resolution: {job.resolution} is not even and at least 8")
-    require(job.snapshots >= 2, f"snapshots: {job.snapshots} leaves no step")
-    return job

@@ -9,14 +9,16 @@ from driftnet.progress import progress
 
 
 def fit_statistics(training: Source) -> Statistics:
-    """Mean and spread of the states and of their increments."""
+    """Mean and spread of the states, of their increments and of what is given with them."""
     trajectories = training.trajectories
     task = trajectories.task
-    states, increments = (Moments(len(task.components)) for _ in range(2))
+    states, increments, static = (Moments(count) for count in (len(task.components),) * 2 + (len(task.static),))
     with progress("statistics", len(trajectories)) as advance:
-        for _, fields in training.stream(range(len(trajectories))):
-            states.add(fields)
+        for index, fields in training.stream(range(len(trajectories))):
+            states.add(fields[1:] if task.steady else fields)  # The first state of a steady map is zero by definition.
             increments.add(fields.diff(dim=0))
+            if task.static:
+                static.add(trajectories.static([index]))
             advance()
     std, increment_std = states.variance, increments.variance
     for quantity in task.quantities:
@@ -25,4 +27,7 @@ def fit_statistics(training: Source) -> Statistics:
         increment_std[channels] = increment_std[channels].mean().sqrt()
         if std[channels].min() == 0 or increment_std[channels].min() == 0:
             raise DriftnetError(f"{trajectories.stored.path}: {quantity.name} never changes, so it cannot be normalised")
-    return Statistics(*(value.float() for value in (states.mean, std, increments.mean, increment_std)))
+    given = static.variance.sqrt() if task.static else static.mean
+    given[given == 0] = 1
+    found = (states.mean, std, increments.mean, increment_std, static.mean, given)
+    return Statistics(*(value.float() for value in found))

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from driftnet.configs import from_dict
 from driftnet.data.formats.reader import Contents
-from driftnet.errors import DriftnetError
+from driftnet.errors import UsageError
 from driftnet.models.operator import Operator
-from driftnet.pdes.grid import Grid, resample
-from driftnet.registry import resolve
+from driftnet.pdes.grid import resample, resample_closed
+from driftnet.pdes.solver import solver_of
 from driftnet.tasks.base import Task
-from driftnet.tasks.equations import Simulation
+from driftnet.tasks.equations import NavierStokes, Simulation
 
 State = Float[Tensor, "b c h w"]
 
@@ -34,24 +34,39 @@ def persistence(task: Task, stored: Contents) -> Operator:
 
 def coarse_solver(task: Task, stored: Contents) -> Operator:
     """The solver of the data on a grid of half the resolution, with the viscosity of the full one."""
-    equation = simulation_of(task, stored).equation
-    size = stored.size[0]
-    coarse_equation = replace(equation, viscosity_resolution=equation.viscosity_resolution or size, substeps=None)
-    interval = task.duration / (task.snapshots - 1)
-    solver: Any = resolve(equation.solver)(coarse_equation, Grid(size // 2, dtype=torch.float32), interval)
+    return CoarseSolver(task, simulation_of(task, stored), stored.size[0])
 
-    def advance(state: State, static: Float[Tensor, "b s h w"]) -> State:
-        coarse = resample(state, size // 2)
-        return resample(solver.trajectory(coarse, 2)[:, 1], size)
 
-    return advance
+class CoarseSolver:
+    """Goes on from its own state where it is given what it last returned: fields do not show the speed of a wave."""
+
+    def __init__(self, task: Task, simulation: Simulation, size: int) -> None:
+        equation = simulation.equation
+        if isinstance(equation, NavierStokes):
+            kept = equation.viscosity_resolution or size
+            equation = replace(equation, viscosity_resolution=kept, substeps=None)
+        given = (*task.components, *task.static)
+        self.channels = [given.index(channel) for channel in simulation.initial.channels if channel in given]
+        self.predicted, self.size = len(task.components), size
+        self.resample = resample if task.boundary == "periodic" else resample_closed
+        self.solver = solver_of(equation, size // 2, task.interval, torch.float32)
+        self.state: Any = None
+        self.returned: Tensor | None = None
+
+    def __call__(self, state: State, static: Float[Tensor, "b s h w"]) -> State:
+        """The next state."""
+        if state is not self.returned:
+            fields = torch.cat((state, static), 1)[:, self.channels]
+            self.state = self.solver.start(self.resample(fields, self.size // 2))
+        self.state = self.solver.advance(self.state)
+        self.returned = self.resample(self.solver.fields(self.state)[:, : self.predicted], self.size)
+        return self.returned
 
 
 def simulation_of(task: Task, stored: Contents) -> Simulation:
     """The simulation that made a file, or the task's own where the file does not tell."""
     recipe = json.loads(stored.attributes.get("recipe", "null"))
-    if recipe:
-        return from_dict(Simulation, recipe["simulation"])
-    if task.source.simulation is None:
-        raise DriftnetError(f"no solver is known for {task.name}; leave out the baseline coarse-solver")
-    return task.source.simulation
+    own = task.source.simulation
+    if own is None:
+        raise UsageError(f"{task.name} has no equation of ours to solve, so no coarse solver")
+    return from_dict(type(own), recipe["simulation"]) if recipe else own

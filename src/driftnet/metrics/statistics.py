@@ -17,6 +17,9 @@ class Statistics:
     std: Float[Tensor, " c"]
     increment_mean: Float[Tensor, " c"]
     increment_std: Float[Tensor, " c"]
+    static_mean: Float[Tensor, " s"]
+    static_std: Float[Tensor, " s"]
+    """Of the channels that are given; 1 for a channel that never changes."""
 
 
 class Moments:

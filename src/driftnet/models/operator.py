@@ -75,7 +75,13 @@ class Normalized(nn.Module):
         return state + prediction * self.get_buffer("increment_std") + self.get_buffer("increment_mean")
 
     def _seen(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c_in h w"]:
-        return torch.cat(((state - self.get_buffer("mean")) / self.get_buffer("std"), static), 1)
+        wanted = len(self.get_buffer("mean")), len(self.get_buffer("static_mean"))
+        if (state.shape[1], static.shape[1]) != wanted:  # A mismatch of one channel would broadcast.
+            found = f"{state.shape[1]} and {static.shape[1]}"
+            raise UsageError(f"this model takes {wanted[0]} state and {wanted[1]} static channels, not {found}")
+        normal = (state - self.get_buffer("mean")) / self.get_buffer("std")
+        given = (static - self.get_buffer("static_mean")) / self.get_buffer("static_std")
+        return torch.cat((normal, given), 1)
 
 
 def build(config: ModelConfig, task: Task, statistics: Statistics) -> Normalized:
@@ -86,10 +92,10 @@ def build(config: ModelConfig, task: Task, statistics: Statistics) -> Normalized
     return Normalized(network, config.frame.predicts, statistics)
 
 
-def unit_statistics(channels: int) -> Statistics:
+def unit_statistics(channels: int, static: int = 0) -> Statistics:
     """Statistics that change nothing."""
     zero, one = torch.zeros(channels), torch.ones(channels)
-    return Statistics(zero, one, zero, one)
+    return Statistics(zero, one, zero, one, torch.zeros(static), torch.ones(static))
 
 
 def count_parameters(model: nn.Module, complex_once: bool = True) -> int:

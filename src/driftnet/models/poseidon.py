@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -175,9 +175,10 @@ def _fresh(layer: Layer) -> Layer:
 def _statistics(channels: int, increments: bool) -> Statistics:
     if channels != len(CHANNELS):
         return unit_statistics(channels)
-    zero, mean, std = torch.zeros(channels), torch.tensor(MEAN), torch.tensor(STD)
+    mean, std = torch.tensor(MEAN), torch.tensor(STD)
     # Where the published model learns increments, they are those of normalised states.
-    return Statistics(mean, std, zero, std if increments else torch.ones(channels))
+    unit = unit_statistics(channels)
+    return replace(unit, mean=mean, std=std, increment_std=std if increments else unit.increment_std)
 
 
 class Incompressible(nn.Module):

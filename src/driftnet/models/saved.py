@@ -35,7 +35,7 @@ def load(folder: str | Path, device: str = "cpu") -> Normalized:
     if not (folder / CONFIG).is_file():
         raise DriftnetError(f"there is no trained model in {folder}: it has no {CONFIG}")
     task, config = describe(folder)
-    model = build(config, task, unit_statistics(len(task.components)))
+    model = build(config, task, unit_statistics(len(task.components), len(task.static)))
     try:
         model.load_state_dict(load_file(folder / WEIGHTS))
     except (SafetensorError, OSError, RuntimeError) as error:

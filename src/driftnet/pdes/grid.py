@@ -1,4 +1,4 @@
-"""Equispaced periodic grids: wavenumbers, dealiased products, resampling.
+"""Equispaced grids: wavenumbers, dealiased products, resampling; periodic but where a name says `closed`.
 
 Fields are (..., x, y): the first grid axis is x, the second y, as in the published files.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import pi
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Complex, Float
 from torch import Tensor
 from torch.fft import irfft2, rfft2
@@ -73,3 +74,16 @@ def resample(field: Float[Tensor, "*b x y"], size: int) -> Float[Tensor, "*b {si
     if field.shape[-1] == size:
         return field
     return to_field(resize_spectrum(to_spectrum(field), size), size)
+
+
+def closed_points(
+    size: int, dtype: torch.dtype = torch.float64, device: str = "cpu"
+) -> tuple[Float[Tensor, "{size} 1"], Float[Tensor, "1 {size}"]]:
+    """Coordinates i / (size - 1) of a unit square with both its ends, along x and y."""
+    x = torch.arange(size, dtype=dtype, device=device) / (size - 1)
+    return x[:, None], x[None, :]
+
+
+def resample_closed(field: Float[Tensor, "b c x y"], size: int) -> Float[Tensor, "b c {size} {size}"]:
+    """The bicubic interpolant of a field on another grid of the same square, its ends included."""
+    return F.interpolate(field, (size, size), mode="bicubic", align_corners=True)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from math import pi
+
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from driftnet.pdes.grid import Grid, to_field, to_spectrum
+from driftnet.pdes.grid import Grid, closed_points, resize_spectrum, to_field, to_spectrum
 from driftnet.pdes.navier_stokes import velocity_from_vorticity
-from driftnet.tasks.equations import PiecewiseConstantVorticity
+from driftnet.tasks.equations import (
+    GaussianPulses,
+    GaussianSources,
+    PiecewiseConstantVorticity,
+    ShearLayer,
+    SineSeries,
+    TruncatedFourierSeries,
+)
+
+Generators = list[np.random.Generator]
 
 
 def trajectory_generator(seed: int, index: int) -> np.random.Generator:
@@ -18,7 +29,7 @@ def trajectory_generator(seed: int, index: int) -> np.random.Generator:
 
 
 def piecewise_constant_vorticity(
-    parameters: PiecewiseConstantVorticity, generators: list[np.random.Generator], size: int
+    parameters: PiecewiseConstantVorticity, generators: Generators, size: int
 ) -> Float[Tensor, "b c {size} {size}"]:
     """Velocity of a vorticity that is constant on blocks, and the tracer where asked for."""
     grid = Grid(size)
@@ -38,3 +49,85 @@ def disc(grid: Grid) -> Float[Tensor, "x y"]:
     """1 within a quarter of the domain's centre, boundary included, else 0."""
     x, y = grid.points
     return ((x - 0.5) ** 2 + (y - 0.5) ** 2 <= 1 / 16).to(grid.dtype)
+
+
+def shear_layer(parameters: ShearLayer, generators: Generators, size: int) -> Float[Tensor, "b 2 {size} {size}"]:
+    """Velocity along x that changes its sign at two wavy lines."""
+    x, y = Grid(size).points
+    flows = []
+    for rng in generators:
+        count = int(rng.integers(parameters.modes[0], parameters.modes[1], endpoint=True))
+        size_of_wave, phase = (torch.from_numpy(rng.uniform(0, high, count)) for high in (1, 2 * pi))
+        thickness, shift = rng.uniform(*parameters.thickness), rng.uniform(*parameters.shift)
+        modes = torch.arange(1, count + 1)
+        wave = (size_of_wave * torch.sin(2 * pi * modes * x - phase)).sum(-1, keepdim=True)
+        place = y + shift + parameters.perturbation * wave
+        distance = torch.where(place <= 0.5, place - 0.25, 0.75 - place)
+        flows.append(torch.tanh(2 * pi * distance / thickness))
+    along_x = torch.stack(flows)
+    return torch.stack((along_x, torch.zeros_like(along_x)), 1)
+
+
+def truncated_fourier_series(
+    parameters: TruncatedFourierSeries, generators: Generators, size: int
+) -> Float[Tensor, "b 1 {size} {size}"]:
+    """Low modes with amplitudes uniform in [-1, 1] and any phase, without a mean, at most 1 in size."""
+    cutoff = parameters.cutoff
+    grid = Grid(2 * cutoff + 2)
+    kx, ky = grid.modes
+    # exponax draws the amplitude of a wave: each of its two (four) coefficients gets a half (a quarter).
+    share = torch.where(kx == 0, 1.0, 0.5) * torch.where(ky == 0, 1.0, 0.5) * grid.below(cutoff + 0.5)
+    share[0, 0] = 0
+    shape = tuple(share.shape)
+    draws = np.stack([rng.uniform(-1, 1, shape) * np.exp(1j * rng.uniform(0, 2 * pi, shape)) for rng in generators])
+    series = to_field(resize_spectrum(torch.from_numpy(draws) * share, size), size)[:, None]
+    return series / series.abs().amax((-2, -1), keepdim=True)
+
+
+def sine_series(parameters: SineSeries, generators: Generators, size: int) -> Float[Tensor, "b 1 {size} {size}"]:
+    """Sines that vanish on the sides of the unit square, their amplitudes decaying with the wavenumber."""
+    x, _ = Grid(size).points
+    fields = []
+    for rng in generators:
+        count = int(rng.integers(parameters.modes[0], parameters.modes[1], endpoint=True))
+        decay = rng.uniform(*parameters.decay)
+        modes = torch.arange(1, count + 1, dtype=torch.float64)
+        amplitudes = torch.from_numpy(rng.uniform(-1, 1, (count, count)))
+        weights = amplitudes * (modes[:, None] ** 2 + modes[None, :] ** 2) ** -decay
+        sines = torch.sin(pi * modes * x)
+        fields.append(sines @ weights @ sines.T / count)
+    return parameters.amplitude * torch.stack(fields)[:, None]
+
+
+def gaussian_pulses(parameters: GaussianPulses, generators: Generators, size: int) -> Float[Tensor, "b 2 {size} {size}"]:
+    """Displacement at rest, and the speed of the medium."""
+    fields = []
+    quarters = np.array([(x, y) for x in (0.25, 0.75) for y in (0.25, 0.75)])
+    for rng in generators:
+        count = int(rng.integers(parameters.pulses[0], parameters.pulses[1], endpoint=True))
+        centres, widths = rng.uniform(*parameters.centres, (count, 2)), rng.uniform(*parameters.widths, count)
+        pulses = gaussians(centres, widths, np.ones(count), size)
+        speed = rng.uniform(*parameters.speed)
+        centres = quarters + rng.uniform(-parameters.offset, parameters.offset, (4, 2))
+        widths, heights = rng.uniform(*parameters.inclusions, 4), rng.uniform(*parameters.heights, 4)
+        fields.append(torch.stack((pulses, speed + gaussians(centres, widths, heights, size))))
+    return torch.stack(fields)
+
+
+def gaussian_sources(parameters: GaussianSources, generators: Generators, size: int) -> Float[Tensor, "b 2 {size} {size}"]:
+    """No potential yet, and its source."""
+    sources = []
+    for rng in generators:
+        count = int(rng.geometric(parameters.success))
+        centres, widths = rng.uniform(*parameters.centres, (count, 2)), rng.uniform(*parameters.widths, count)
+        sources.append(gaussians(centres, widths, np.ones(count), size))
+    source = torch.stack(sources)
+    return torch.stack((torch.zeros_like(source), source), 1)
+
+
+def gaussians(centres: np.ndarray, widths: np.ndarray, heights: np.ndarray, size: int) -> Float[Tensor, "{size} {size}"]:
+    """Sum of h exp(-|x - centre|^2 / (2 width^2)) on the unit square with both its ends."""
+    x, _ = closed_points(size)
+    place, width, height = (torch.from_numpy(values) for values in (centres, widths, heights))
+    along_x, along_y = (torch.exp(-((x - centre) ** 2) / (2 * width**2)) for centre in place.unbind(1))
+    return (along_x * height) @ along_y.T

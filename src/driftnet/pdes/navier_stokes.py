@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from math import ceil, hypot, pi
+from math import ceil, pi
 from typing import Literal
 
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
-from driftnet.errors import DriftnetError
 from driftnet.pdes.grid import Grid, resize_spectrum, to_field, to_spectrum
 from driftnet.pdes.integrators import SCHEMES
+from driftnet.pdes.solver import Solver, refuse_large_courant
 from driftnet.tasks.equations import NavierStokes
 
-STABLE_COURANT = 2.8  # The explicit terms blow up at dt u_max pi N of 3.7 to 4.
 USUAL_COURANT = 1.8
 USUAL_SPEED = 1.6  # Above the largest initial speed of the piecewise-constant flows.
 
@@ -49,41 +48,49 @@ def velocity_from_vorticity(vorticity_hat: Complex[Tensor, "*b x half_y"], grid:
     return torch.stack((1j * ky * stream_hat, -1j * kx * stream_hat), -3)
 
 
-class NavierStokesSolver:
+class NavierStokesSolver(Solver[Tensor]):
     """Velocity (2 channels), with a passive tracer (3) where the initial state has one."""
 
     def __init__(self, equation: NavierStokes, grid: Grid, interval: float) -> None:
-        self.grid = grid
+        super().__init__(grid)
         self.substeps = equation.substeps or ceil(interval * USUAL_SPEED * pi * grid.size / USUAL_COURANT)
         self.dt = interval / self.substeps
         resolution = equation.viscosity_resolution or grid.size
         linear = spectral_viscosity(grid, equation.viscosity, equation.strength, resolution) + equation.drag
-        self.step = SCHEMES[equation.scheme](linear, self.dt)
+        self.step = SCHEMES[equation.method](linear, self.dt)
         self.product_size = grid.size * 3 // 2 if equation.dealiasing == "3/2" else grid.size
         limit = grid.size / 2 if equation.dealiasing == "3/2" else grid.size / 3
         self.resolved = grid.below(limit)
-        self.force_hat = self._force(equation)
+        self.forcing, self.force_hat = equation.forcing, self._force(equation)
+
+    def _wave(self) -> Float[Tensor, "x y"]:
+        """The phase 2 pi (x + y)."""
+        x, y = self.grid.points
+        return 2 * pi / self.grid.length * (x + y)
 
     def _force(self, equation: NavierStokes) -> Complex[Tensor, "2 x half_y"]:
-        x, y = self.grid.points
-        wave = equation.forcing * torch.sin(2 * pi / self.grid.length * (x + y))
-        norm = hypot(*equation.forcing_direction) or 1.0
-        force = torch.stack([component / norm * wave for component in equation.forcing_direction])
-        return project(to_spectrum(force), self.grid)
+        wave = self._wave()
+        forms = {"cosine-sine": (wave.cos(), wave.sin()), "sine": (wave.sin(), torch.zeros_like(wave))}
+        return project(to_spectrum(equation.forcing * torch.stack(forms[equation.forcing_form])), self.grid)
 
-    def trajectory(self, initial: Float[Tensor, "b c x y"], snapshots: int) -> Float[Tensor, "b {snapshots} c x y"]:
-        """States at 0, interval, 2 interval, ...; the first is the projected initial state."""
-        state = self._start(initial.to(self.grid.dtype).to(self.grid.device))
-        fields = [self._guarded(state, 0)]
-        for index in range(1, snapshots):
-            for _ in range(self.substeps):
-                state = self.step(state, self._explicit_terms)
-            fields.append(self._guarded(state, index))
-        return torch.stack(fields, 1)
+    def constants(self) -> dict[str, Float[Tensor, "x y"]]:
+        """The force as one number a point, as the published loader gives it to a model: A sin(2 pi (x + y))."""
+        return {"forcing": self.forcing * self._wave().sin()}
 
-    def _start(self, initial: Float[Tensor, "b c x y"]) -> Complex[Tensor, "b c x half_y"]:
+    def start(self, initial: Float[Tensor, "b c x y"]) -> Complex[Tensor, "b c x half_y"]:
+        """The spectrum of the divergence-free part of the flow, and of the tracer."""
         state = to_spectrum(initial) * self.resolved
         return torch.cat((project(state[:, :2], self.grid), state[:, 2:]), 1)
+
+    def advance(self, state: Complex[Tensor, "b c x half_y"]) -> Complex[Tensor, "b c x half_y"]:
+        """The spectrum at the next snapshot."""
+        for _ in range(self.substeps):
+            state = self.step(state, self._explicit_terms)
+        return state
+
+    def fields(self, state: Complex[Tensor, "b c x half_y"]) -> Float[Tensor, "b c x y"]:
+        """Velocity and tracer."""
+        return to_field(state, self.grid.size)
 
     def _explicit_terms(self, state: Complex[Tensor, "b c x half_y"]) -> Complex[Tensor, "b c x half_y"]:
         """-div(u u) and -div(u c) as products on the dealiasing grid, and the force."""
@@ -97,15 +104,6 @@ class NavierStokesSolver:
         tracer_slope = [-1j * (kx * x + ky * y)[:, None] for x, y in zip(fluxes[::2], fluxes[1::2], strict=True)]
         return torch.cat((velocity_slope, *tracer_slope), 1) * self.resolved
 
-    def _guarded(self, state: Complex[Tensor, "b c x half_y"], index: int) -> Float[Tensor, "b c x y"]:
-        """The fields of a state, refused where the next steps could not be trusted."""
-        fields = to_field(state, self.grid.size)
-        speed = fields[:, :2].abs().amax().item()
-        courant = self.dt * speed * pi * self.grid.size / self.grid.length
-        if not courant <= STABLE_COURANT:  # Also true where the speed is not a number.
-            raise DriftnetError(
-                f"the time step is too long: at snapshot {index} the largest speed is {speed:.3g}, and "
-                f"dt u pi N / L = {courant:.3g} is above {STABLE_COURANT} on {self.grid.size} points "
-                f"with {self.substeps} substeps; set a larger equation.substeps"
-            )
-        return fields
+    def guard(self, fields: Float[Tensor, "b c x y"], index: int) -> None:
+        """Refuse a flow that is too fast for the time step."""
+        refuse_large_courant(fields[:, :2].abs().amax().item(), self.dt, self.substeps, self.grid, index)

@@ -103,7 +103,9 @@ class Fit:
         torch.manual_seed(self.recipe.seed)
         checkpoint = self.folder / "last.ckpt"
         resuming = checkpoint.exists()
-        statistics = unit_statistics(len(self.task.components)) if resuming else fit_statistics(self.training)
+        statistics = (
+            unit_statistics(len(self.task.components), len(self.task.static)) if resuming else fit_statistics(self.training)
+        )
         model = build(self.recipe.model, self.task, statistics).to(self.device)
         engine = Engine(model, self.recipe.training, self.total)
         if resuming:

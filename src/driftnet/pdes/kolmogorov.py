@@ -1,0 +1,64 @@
+"""Kolmogorov flow in vorticity form: a pseudo-spectral method, term by term as exponax 0.1 has it."""
+
+from __future__ import annotations
+
+from math import pi
+
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor
+
+from driftnet.pdes.grid import Grid, to_field, to_spectrum
+from driftnet.pdes.integrators import SCHEMES
+from driftnet.pdes.solver import Solver, refuse_large_courant
+from driftnet.tasks.equations import KolmogorovFlow
+
+
+class KolmogorovSolver(Solver[Tensor]):
+    """Vorticity, minus the curl of the flow: u = (psi_y, -psi_x) with Lap psi = w."""
+
+    def __init__(self, equation: KolmogorovFlow, grid: Grid, interval: float) -> None:
+        super().__init__(grid)
+        self.substeps, self.dt = equation.substeps, interval / equation.substeps
+        kx, ky = grid.wavenumbers
+        minus_laplacian = kx**2 + ky**2
+        self.step = SCHEMES[equation.scheme](equation.rate - equation.viscosity * minus_laplacian, self.dt)
+        # exponax masks what enters a product and leaves the product as it is: nothing beyond the mask comes back.
+        highest = equation.dealiasing * (grid.size // 2) - 1
+        mode_x, mode_y = grid.modes
+        self.resolved = ((mode_x.abs() <= highest) & (mode_y <= highest)).to(grid.dtype)
+        inverse = torch.where(minus_laplacian > 0, -1 / minus_laplacian.clamp(min=1e-30), 0.0)
+        # Of a vorticity spectrum: u, v, dw/dx, dw/dy.
+        factors = (ky * inverse, -kx * inverse, kx.expand_as(inverse), ky.expand_as(inverse))
+        self.derivatives = 1j * torch.stack([factor * self.resolved for factor in factors])
+        self.force_hat = self._force(equation)
+
+    def _force(self, equation: KolmogorovFlow) -> Complex[Tensor, "x half_y"]:
+        """-k A cos(k y), the curl (with its sign) of a force A sin(k y) along x."""
+        _, y = self.grid.points
+        wave = torch.cos(2 * pi / self.grid.length * equation.forcing_mode * y).expand(self.grid.size, -1)
+        return to_spectrum(-equation.forcing_mode * equation.forcing * wave)
+
+    def start(self, initial: Float[Tensor, "b 1 x y"]) -> Complex[Tensor, "b 1 x half_y"]:
+        """The spectrum of the vorticity."""
+        return to_spectrum(initial)
+
+    def advance(self, state: Complex[Tensor, "b 1 x half_y"]) -> Complex[Tensor, "b 1 x half_y"]:
+        """The spectrum at the next snapshot."""
+        for _ in range(self.substeps):
+            state = self.step(state, self._explicit_terms)
+        return state
+
+    def fields(self, state: Complex[Tensor, "b 1 x half_y"]) -> Float[Tensor, "b 1 x y"]:
+        """Vorticity."""
+        return to_field(state, self.grid.size)
+
+    def _explicit_terms(self, state: Complex[Tensor, "b 1 x half_y"]) -> Complex[Tensor, "b 1 x half_y"]:
+        """-(u . grad) w and the force."""
+        u, v, along_x, along_y = to_field(self.derivatives * state, self.grid.size).unbind(1)
+        return self.force_hat - to_spectrum(u * along_x + v * along_y)[:, None]
+
+    def guard(self, fields: Float[Tensor, "b c x y"], index: int) -> None:
+        """Refuse a flow that is too fast for the time step."""
+        velocity = to_field(self.derivatives[:2] * to_spectrum(fields), self.grid.size)
+        refuse_large_courant(velocity.abs().amax().item(), self.dt, self.substeps, self.grid, index)

@@ -1,0 +1,71 @@
+"""Waves in a medium whose speed varies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from driftnet.configs import require
+from driftnet.tasks.equations.base import Equation, Initial, Simulation, ordered, positive
+
+
+@dataclass(frozen=True)
+class Wave(Equation):
+    """Waves from rest: u_tt = c(x)^2 Lap u, u_t(0) = 0."""
+
+    solver: ClassVar[str] = "driftnet.pdes.wave:WaveSolver"
+    boundary: Literal["absorbing", "periodic"] = "absorbing"
+    """absorbing: waves leave; periodic: they come back on the other side."""
+    sponge: float = 0.4
+    """Width of the absorbing layer around the domain, in its side; it is not part of the data."""
+    absorption: float = 4.0
+    """Damping rate at the outer edge of the layer, in units of 2500 m/s divided by its width."""
+    fastest: float = 8000.0
+    """Largest speed of the medium, in m/s, that the time steps are short enough for."""
+    substeps: int | None = None
+    """Time steps between two snapshots; chosen from the resolution and `fastest` where not given."""
+
+    def __post_init__(self) -> None:
+        """Refuse an equation that cannot be integrated."""
+        positive("equation", self, "sponge", "fastest", "substeps")
+        require(self.absorption >= 0, f"equation.absorption: {self.absorption} is negative")
+
+
+@dataclass(frozen=True)
+class GaussianPulses(Initial):
+    """A few pulses at rest, in a medium of four smooth inclusions."""
+
+    sampler: ClassVar[str] = "driftnet.pdes.initial:gaussian_pulses"
+    pulses: tuple[int, int] = (2, 6)
+    """Range of the number of Gaussians of height 1."""
+    centres: tuple[float, float] = (1 / 6, 5 / 6)
+    """Range of their coordinates."""
+    widths: tuple[float, float] = (0.0195, 0.078)
+    """Range of their standard deviations."""
+    speed: tuple[float, float] = (1500.0, 2500.0)
+    """Range of the speed c0 far from the inclusions, in m/s."""
+    heights: tuple[float, float] = (1000.0, 2500.0)
+    """Range of what the four inclusions add to it; inferred from the published mean and spread."""
+    inclusions: tuple[float, float] = (1 / 12, 1 / 6)
+    """Range of their standard deviations."""
+    offset: float = 0.156
+    """Their centres are (1/4 or 3/4, 1/4 or 3/4) with an offset uniform in [-offset, offset]."""
+
+    def __post_init__(self) -> None:
+        """Refuse ranges that are none."""
+        ordered("initial", self, "pulses", "centres", "widths", "speed", "heights", "inclusions")
+        require(self.widths[0] > 0, f"initial.widths: {self.widths[0]} is not positive")
+        require(self.speed[0] > 0, f"initial.speed: {self.speed[0]} is not positive")
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Displacement, and the speed of the medium, which stays."""
+        return ("u", "c")
+
+
+@dataclass(frozen=True)
+class PulsesInMedium(Simulation):
+    """Waves from Gaussian pulses."""
+
+    equation: Wave = field(default_factory=Wave)
+    initial: GaussianPulses = field(default_factory=GaussianPulses)

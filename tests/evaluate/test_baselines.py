@@ -1,0 +1,51 @@
+import pytest
+import torch
+
+from driftnet import registry
+from driftnet.configs import Evaluation
+from driftnet.data.generate import generate
+from driftnet.data.jobs import plan
+from driftnet.data.trajectories import Trajectories
+from driftnet.evaluate.baselines import CoarseSolver
+from driftnet.evaluate.rollout import rollout
+from driftnet.evaluate.run import baseline, measure
+from driftnet.pdes.initial import trajectory_generator
+from driftnet.tasks.base import Split
+from driftnet.tasks.equations import KolmogorovTurbulence
+
+
+@pytest.fixture(scope="module", params=[name for name in registry.TASKS if name != "KF-Long-smoother"])
+def test_split(request, tmp_path_factory):
+    """Two trajectories of every task on 32 x 32 points."""
+    task, path = registry.task(request.param), tmp_path_factory.mktemp("data") / "task.nc"
+    sizes = {"split": Split(1, 1, 2), "resolution": 32, "snapshots": 2 if task.steady else 5, "workers": 1}
+    if isinstance(task.source.simulation, KolmogorovTurbulence):
+        sizes["simulation"] = KolmogorovTurbulence(warmup=20)
+    generate(plan(task, output=path, **sizes), overwrite=False)
+    return Trajectories(path, task, "test")
+
+
+def test_the_coarse_solver_is_better_than_every_other_baseline_and_not_exact(test_split, tmp_path):
+    errors = {
+        name: float(measure(baseline(name, tmp_path, test_split), test_split, Evaluation(), "cpu").relative_l1[:, -1].mean())
+        for name in test_split.task.baselines
+    }
+    solver = errors.pop("coarse-solver")
+    assert 1e-6 < solver < min(errors.values())
+
+
+def test_persistence_means_nothing_for_a_steady_map():
+    assert {name for name in registry.TASKS if "persistence" not in registry.task(name).baselines} == {"Poisson-Gauss"}
+
+
+def test_a_coarse_wave_keeps_the_speed_that_its_fields_do_not_show():
+    task = registry.task("Wave-Gauss")
+    simulation = task.source.simulation
+    initial = registry.resolve("driftnet.pdes.initial:gaussian_pulses")
+
+    state, static = initial(simulation.initial, [trajectory_generator(0, 0)], 32).float().split(1, 1)
+    solver = CoarseSolver(task, simulation, 32)
+    going_on = rollout(solver, state, static, 3)[0, -1]
+    second = rollout(solver, state, static, 2)[:, -1].clone()
+    from_rest = solver(second, static)[0]
+    assert not torch.allclose(going_on, from_rest, atol=1e-2)
