@@ -45,8 +45,15 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("train NS-PwC drift-net --config none.yaml", "--config: File does not exist"),
         ("generate NS-PwC --split.test 0", "split.test: 0 is not positive"),
         ("generate NS-PwC --resolution 64 extra", "unexpected argument 'extra'; names come first, then options"),
-        ("bench dada", "no bench topic is called 'dada'. Did you mean 'data'? Known: data."),
+        ("bench dada", "no bench topic is called 'dada'. Did you mean 'data'? Known: data, models."),
         ("bench data --size 0", "size: 0 is not positive"),
+        ("bench data drift-net", "driftnet bench data takes no names"),
+        ("predict RUN", "driftnet predict needs RUN INPUT, then options"),
+        ("predict RUN INPUT --steps 0", "steps: 0 is not positive"),
+        ("bench modles", "no bench topic is called 'modles'. Did you mean 'models'?"),
+        ("bench models drft-net-tiny", "no model is called 'drft-net-tiny'. Did you mean 'drift-net-tiny'?"),
+        ("bench models --repeats 0", "repeats: 0 is not positive"),
+        ("evaluate RUN --evaluation.resolution 33", "evaluation.resolution: 33 is not even and at least 8"),
         ("info nonsense", "no topic is called 'nonsense'"),
         ("info --fast", "driftnet info takes no option --fast"),
     ],
@@ -115,7 +122,9 @@ def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):
     assert printed_config(capsys, "generate", "NS-PwC", "--config", str(path)) == first
 
 
-@pytest.mark.parametrize("verb", ["generate", "fetch", "inspect", "merge", "train", "evaluate", "report", "bench", "info"])
+@pytest.mark.parametrize(
+    "verb", ["generate", "fetch", "inspect", "merge", "train", "evaluate", "predict", "report", "bench", "info"]
+)
 def test_every_command_explains_itself(verb, capsys):
     with suppress(SystemExit):
         main([verb, "--help"])

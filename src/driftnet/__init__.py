@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from driftnet.registry import resolve
 
 if TYPE_CHECKING:
-    from driftnet.evaluate.rollout import rollout
+    from driftnet.models.operator import rollout
     from driftnet.models.poseidon import load_poseidon
     from driftnet.models.saved import load
 
@@ -16,7 +16,7 @@ __all__ = ["load", "load_poseidon", "rollout"]
 _LATE = {
     "load": "driftnet.models.saved:load",
     "load_poseidon": "driftnet.models.poseidon:load_poseidon",
-    "rollout": "driftnet.evaluate.rollout:rollout",
+    "rollout": "driftnet.models.operator:rollout",
 }
 
 

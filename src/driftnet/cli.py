@@ -18,6 +18,7 @@ from driftnet.options import (
     GenerateOptions,
     InspectOptions,
     MergeOptions,
+    PredictOptions,
     ReportOptions,
     TrainOptions,
 )
@@ -107,8 +108,17 @@ def evaluate(names: list[str], flags: list[str]) -> str:
     _limit_threads(options.threads)
     from driftnet.evaluate.suite import evaluate_runs
 
-    folders = [Path(name) for name in names]
-    return evaluate_runs(folders, options.evaluation, options.baselines, options.data, options.device, options.overwrite)
+    return evaluate_runs([Path(name) for name in names], options)
+
+
+def predict(names: list[str], flags: list[str]) -> str:
+    """Roll a person's own initial states out."""
+    options = _options("predict", PredictOptions(), flags)
+    _limit_threads(options.threads)
+    from driftnet.evaluate.predict import predict as run
+
+    folder, source = names
+    return run(Path(folder), Path(source), options)
 
 
 def report(names: list[str], flags: list[str]) -> str:
@@ -116,17 +126,17 @@ def report(names: list[str], flags: list[str]) -> str:
     options = _options("report", ReportOptions(), flags)
     from driftnet.report.page import write_report
 
-    return write_report([Path(name) for name in names], options.output, options.figures, options.overwrite)
+    return write_report([Path(name) for name in names], options)
 
 
 def bench(names: list[str], flags: list[str]) -> str:
-    """Measure speed."""
-    (topic,) = names or ["data"]
+    """Measure what things cost."""
+    topic, *rest = names or ["models"]
     if topic not in BENCH:
         raise unknown("bench topic", topic, BENCH)
     options = _options("bench", BENCH[topic](), flags)
     _limit_threads(options.threads)
-    return registry.resolve(registry.BENCHES[topic])(options)
+    return registry.resolve(registry.BENCHES[topic])(rest, options)
 
 
 def info(names: list[str], flags: list[str]) -> str:
@@ -145,8 +155,9 @@ COMMANDS = {
     "inspect": Command("FILE", "Look at a data file: shapes, axes, values, and the YAML that makes it a task.", inspect),
     "train": Command("TASK MODEL", "Train a model on a task; go on where an interrupted run stopped.", train),
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
+    "predict": Command("RUN INPUT", "Roll out initial states from a NetCDF or npy file; write NetCDF.", predict),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
-    "bench": Command("TOPIC", "Measure speed: data (pairs a second from the disk).", bench),
+    "bench": Command("TOPIC...", "Measure: data (pairs a second), models [NAME...] (time and memory).", bench),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }
 

@@ -10,6 +10,8 @@ from driftnet.errors import UsageError
 
 T = TypeVar("T")
 
+Convention = Literal["physical", "published"]  # Of errors, as tables show them: docs/metrics.md.
+
 
 def require(condition: bool, message: str) -> None:
     """Refuse a setting in one line."""
@@ -102,9 +104,17 @@ class Evaluation:
     """Trajectories rolled out together."""
     examples: int = 1
     """Trajectories whose fields are kept for the report."""
+    seed: int = 0
+    """Of what some models draw at random in a rollout."""
+    resolution: int | None = None
+    """Grid points along an axis, to which the data are resampled; those of the data where not given."""
+    protocol: Literal["native", "interpolated"] = "native"
+    """native: the model on that grid; interpolated: every step to the training grid and back (paper, cross-resolution)."""
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
+        size = self.resolution
+        require(size is None or (size >= 8 and size % 2 == 0), f"evaluation.resolution: {size} is not even and at least 8")
         require(self.steps is None or self.steps > 0, f"evaluation.steps: {self.steps} is not positive")
         require(self.batch > 0, f"evaluation.batch: {self.batch} is not positive")
         require(self.examples > 0, f"evaluation.examples: {self.examples} is not positive")

@@ -59,7 +59,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; a damaged one is named in one line."""
     try:
         values = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DriftnetError(f"could not read {path}: {error}") from error
     if not isinstance(values, dict):
         raise DriftnetError(f"could not read {path}: it does not hold a JSON object")

@@ -90,8 +90,13 @@ def models(names: list[str]) -> str:
 
 
 def metrics(_: list[str]) -> str:
-    """The metrics that an evaluation measures."""
-    return "\n".join(registry.METRICS)
+    """The metrics that an evaluation measures: docs/metrics.md."""
+    tables = {
+        "at every step": registry.METRICS,
+        "of an error curve": registry.CURVES,
+        "physical checks": registry.CHECKS,
+    }
+    return "\n".join(f"{kind:18} {', '.join(table)}" for kind, table in tables.items())
 
 
 def baselines(_: list[str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from driftnet import registry
-from driftnet.configs import Evaluation, ModelConfig, Training, require
+from driftnet.configs import Convention, Evaluation, ModelConfig, Training, require
 from driftnet.data.loading import Loading
 from driftnet.tasks.base import Split
 from driftnet.tasks.equations import Simulation
@@ -109,6 +109,8 @@ class EvaluateOptions:
     """Rows without training, measured beside the runs."""
     data: Path | None = None
     """The data file; the one a run was trained on where not given."""
+    convention: Convention = "physical"
+    """What the answer shows; both are measured. physical: fractions of fields as they are; published: Poseidon's per cent."""
     device: str = "cpu"
     """Where to evaluate: cpu, cuda, cuda:1, ..."""
     threads: int = 0
@@ -141,6 +143,62 @@ class BenchDataOptions:
 
 
 @dataclass(frozen=True)
+class PredictOptions:
+    """Options of `driftnet predict`."""
+
+    steps: int = 20
+    """Steps of the rollout."""
+    output: Path = Path("prediction.nc")
+    """The file to write: the initial state and every step."""
+    seed: int = 0
+    """Of what some models draw at random in a rollout."""
+    device: str = "cpu"
+    """Where to run: cpu, cuda, cuda:1, ..."""
+    threads: int = 0
+    """CPU threads; 0 leaves torch's choice."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+    def __post_init__(self) -> None:
+        """Refuse a rollout without steps."""
+        require(self.steps > 0, f"steps: {self.steps} is not positive")
+
+
+@dataclass(frozen=True)
+class BenchModelsOptions:
+    """Options of `driftnet bench models`."""
+
+    task: str = "NS-PwC"
+    """The task that decides channels and boundary."""
+    resolutions: tuple[int, ...] = (64, 128)
+    """Points along an axis."""
+    batches: tuple[int, ...] = (1, 8)
+    """Samples of a step."""
+    repeats: int = 5
+    """Processes a case is measured in, in turn with the others."""
+    steps: int = 3
+    """Timed training steps in each of them, after one that is not timed."""
+    epoch_pairs: int | None = None
+    """Pairs in an epoch; those of the task's published training split where not given."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, ..."""
+    threads: int = 1
+    """CPU threads."""
+    output: Path | None = None
+    """A JSON file with every single time."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing to measure."""
+        for name in ("repeats", "steps", "threads"):
+            require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
+        for name in ("resolutions", "batches"):
+            values = getattr(self, name)
+            require(bool(values) and min(values) > 0, f"{name}: {list(values)} are not positive")
+
+
+@dataclass(frozen=True)
 class ReportOptions:
     """Options of `driftnet report`."""
 
@@ -148,9 +206,13 @@ class ReportOptions:
     """The page to write."""
     figures: Path | None = None
     """A folder for the figures as files of their own."""
+    convention: Convention = "physical"
+    """Errors of the table. physical: fractions of fields as they are; published: Poseidon's per cent of normalised fields."""
+    results: str = "metrics.nc"
+    """Name of the results to show; those on other grids are called metrics-<points>-<protocol>.nc."""
     overwrite: bool = False
     """Replace what exists."""
 
 
-BENCH: dict[str, type] = {"data": BenchDataOptions}
+BENCH: dict[str, type] = {"data": BenchDataOptions, "models": BenchModelsOptions}
 """Options of every topic of `driftnet bench`."""

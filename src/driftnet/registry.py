@@ -53,18 +53,44 @@ MODELS = {
 
 METRICS = {
     "relative_l1": "driftnet.metrics.errors:relative_l1",
-    "relative_l2": "driftnet.metrics.errors:relative_l2",
+    "nrmse": "driftnet.metrics.errors:nrmse",
+    "vrmse": "driftnet.metrics.errors:vrmse",
     "correlation": "driftnet.metrics.errors:correlation",
+    "channel_correlation": "driftnet.metrics.errors:channel_correlation",
+    "band_nrmse_low": "driftnet.metrics.bands:band_nrmse_low",
+    "band_nrmse_mid": "driftnet.metrics.bands:band_nrmse_mid",
+    "band_nrmse_high": "driftnet.metrics.bands:band_nrmse_high",
+    "frmse_low": "driftnet.metrics.bands:frmse_low",
+    "frmse_mid": "driftnet.metrics.bands:frmse_mid",
+    "frmse_high": "driftnet.metrics.bands:frmse_high",
+}
+
+CHECKS = {
+    "divergence": "driftnet.metrics.physics:divergence",
+    "energy": "driftnet.metrics.physics:energy",
+    "enstrophy": "driftnet.metrics.physics:enstrophy",
+    "mass": "driftnet.metrics.physics:mass",
+}
+
+CURVES = {
+    "rollout_mean": "driftnet.metrics.growth:rollout_mean",
+    "growth_slope": "driftnet.metrics.growth:growth_slope",
+    "instantaneous_growth": "driftnet.metrics.growth:instantaneous_growth",
+    "correlation_time": "driftnet.metrics.growth:correlation_time",
 }
 
 BASELINES = {
     "zero": "driftnet.evaluate.baselines:zero",
     "persistence": "driftnet.evaluate.baselines:persistence",
-    "coarse-solver": "driftnet.evaluate.baselines:coarse_solver",
+    "climatology": "driftnet.evaluate.baselines:climatology",
+    "solver": "driftnet.evaluate.baselines:solver",
+    "solver-half": "driftnet.evaluate.baselines:solver_half",
+    "solver-quarter": "driftnet.evaluate.baselines:solver_quarter",
 }
 
 BENCHES = {
     "data": "driftnet.bench.data:bench",
+    "models": "driftnet.bench.models:bench",
 }
 
 FORMATS = {

@@ -11,7 +11,9 @@ from driftnet import registry
 from driftnet.cli import main
 from driftnet.configs import Evaluation
 from driftnet.data.trajectories import Trajectories
-from driftnet.evaluate.run import Subject, baseline, measure
+from driftnet.evaluate.baselines import NotMade
+from driftnet.evaluate.measure import Subject, measure
+from driftnet.evaluate.run import baseline
 from driftnet.metrics.errors import relative_l1
 
 TASK = registry.task("NS-PwC")
@@ -23,7 +25,8 @@ def test_split(small_data) -> Trajectories:
 
 
 def measured(name: str, test_split, tmp_path, **settings) -> xr.Dataset:
-    return measure(baseline(name, tmp_path, test_split), test_split, Evaluation(**settings), "cpu")
+    config = Evaluation(**settings)
+    return measure(baseline(name, tmp_path, test_split, config), test_split, config, "cpu")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def test_the_persistence_row_is_the_distance_from_the_first_snapshot(test_split,
 
 
 def test_the_coarse_solver_beats_doing_nothing_and_is_not_exact(test_split, tmp_path):
-    solver, nothing = (measured(name, test_split, tmp_path).relative_l1 for name in ("coarse-solver", "persistence"))
+    solver, nothing = (measured(name, test_split, tmp_path).relative_l1 for name in ("solver-half", "persistence"))
     assert 0 < float(solver[:, -1].mean()) < 0.8 * float(nothing[:, -1].mean())
 
 
@@ -71,7 +74,7 @@ def test_the_file_names_its_dimensions_and_states_its_protocol(evaluated):
 
 
 def test_batching_does_not_change_the_metrics(test_split, tmp_path):
-    one, two = (measured("coarse-solver", test_split, tmp_path, batch=batch) for batch in (1, 2))
+    one, two = (measured("solver-half", test_split, tmp_path, batch=batch) for batch in (1, 2))
     assert np.allclose(one.relative_l1, two.relative_l1, rtol=1e-5)
 
 
@@ -82,7 +85,7 @@ def test_what_is_not_a_number_counts_as_an_infinite_error(test_split, tmp_path):
 
 def test_measuring_twice_says_so_and_other_settings_are_refused(evaluated, capsys):
     main(["evaluate", str(evaluated)])
-    assert capsys.readouterr().out.count("is already measured") == 4
+    assert capsys.readouterr().out.count("is already measured") == 1 + len(registry.BASELINES)
     with pytest.raises(SystemExit) as stop:
         main(["evaluate", str(evaluated), "--evaluation.steps", "2"])
     assert stop.value.code == 2
@@ -143,3 +146,34 @@ def test_the_bounds_of_a_run_are_printed_block_by_block(small_run, capsys):
         # The bound holds with the gates at their values, which is all that "~" promises: it is far above what is measured.
         assert float(measured) < float(bound.removeprefix("~")), name
         assert float(printed) > 1
+
+
+def test_results_on_another_grid_stand_in_a_file_of_their_own(small_run, tmp_path, capsys):
+    run = tmp_path / "NS-PwC" / "model" / "0"
+    shutil.copytree(small_run, run)
+    for protocol in ("native", "interpolated"):
+        flags = ["--evaluation.resolution", "32", "--evaluation.protocol", protocol]
+        main(["evaluate", str(run), "--baselines", "[persistence]", *flags])
+    main(["evaluate", str(run), "--baselines", "[]", "--overwrite"])
+    assert {"metrics.nc", "metrics-32-native.nc", "metrics-32-interpolated.nc"} <= {path.name for path in run.iterdir()}
+    for name, stated in (("metrics-32-native.nc", "native: measured 32 x 32"), ("metrics.nc", "native: measured 16 x 16")):
+        main(["report", str(run), "--results", name, "--output", str(tmp_path / f"{name}.html")])
+        page = (tmp_path / f"{name}.html").read_text()
+        assert stated in page
+        assert "interpolated" not in page
+
+
+def test_the_convention_decides_what_is_said_and_not_what_is_measured(evaluated, capsys):
+    main(["evaluate", str(evaluated), "--baselines", "[]"])
+    physical = capsys.readouterr().out
+    main(["evaluate", str(evaluated), "--baselines", "[]", "--convention", "published"])
+    published = capsys.readouterr().out
+    figure = float(results(evaluated).mean_relative_l1_error.sel(snapshot=3))
+    assert "physical units: mean" in physical
+    assert "median" in physical
+    assert f"mean_relative_l1_error {figure:.2f} %, median" in published
+
+
+def test_a_solver_that_the_grid_has_no_room_for_is_left_out_by_name(test_split, tmp_path):
+    with pytest.raises(NotMade, match="no solver on a grid of 1/4 of 8 x 8 points"):
+        measured("solver-quarter", test_split, tmp_path, resolution=8)

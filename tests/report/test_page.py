@@ -63,12 +63,12 @@ def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(html):
 def test_the_table_shows_what_was_measured_best_first(html, results_folder):
     reader = Reader()
     reader.feed(html)
-    _, *rows = reader.cells
-    means = [float(cells[1 if cells[0] in ("zero", "persistence", "coarse-solver") else 3]) for cells in rows]
+    _, *rows = reader.cells[: 2 + len(registry.BASELINES)]
+    means = [float(cells[1 if cells[0] in registry.BASELINES else 3]) for cells in rows]
     measured = [tables.row(result).final_mean for result in tables.collect([results_folder])]
     assert means == sorted(means)
     assert means == pytest.approx(measured, abs=5e-5)
-    assert {cells[0] for cells in rows} == {"zero", "persistence", "coarse-solver", "drift-net-tiny"}
+    assert {cells[0] for cells in rows} == {*registry.BASELINES, "drift-net-tiny"}
 
 
 def test_the_page_states_protocol_sizes_seed_parameters_machine_and_time(html, results_folder):
@@ -102,7 +102,8 @@ def test_a_report_is_not_overwritten_unasked(results_folder, tmp_path, capsys):
     assert "give --overwrite" in capsys.readouterr().err
     main(["report", str(results_folder), "--output", str(output), "--overwrite", "--figures", str(tmp_path / "figures")])
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert names == {"error.svg", "spectrum-velocity.svg", "fields-drift-net-tiny-0.png"}
+    curves = {f"{name}.svg" for name in ("error", "growth", "cost", "spectrum-velocity", "bands-velocity")}
+    assert names == {*curves, "fields-drift-net-tiny-0.png"}
 
 
 def test_a_folder_without_results_is_refused(tmp_path, capsys):
@@ -116,7 +117,7 @@ def test_a_model_that_blew_up_is_shown_as_such(results_folder):
     result = tables.collect([results_folder])[0].copy(deep=True)
     result.relative_l1[0] = np.inf
     line = tables.row(result)
-    assert line.blown_up == 0.5
+    assert line.final["blown_up"] == 0.5
     assert line.final_mean == float("inf")
     assert "inf" in rendered([result, *tables.collect([results_folder])[1:]])
 
@@ -135,3 +136,56 @@ def test_a_damaged_metrics_file_is_named_in_one_line(results_folder, tmp_path, c
 def test_metrics_open_in_xarray(results_folder):
     with xr.open_dataset(results_folder / "NS-PwC" / "zero" / "metrics.nc", engine="h5netcdf") as dataset:
         assert dataset.relative_l1.dims == ("sample", "snapshot", "quantity")
+
+
+def as_another_run(result, seed: int, factor: float):
+    other = result.copy(deep=True).assign_attrs(seed=seed)
+    other.relative_l1[:] = factor * other.relative_l1
+    return other
+
+
+def test_several_runs_of_a_model_are_summed_up_over_runs_and_trajectories(results_folder):
+    results = tables.collect([results_folder])
+    (run,) = (result for result in results if "seed" in result.attrs)
+    assert tables.seeds_table(results) == []
+    runs = [run, as_another_run(run, 1, 2.0), as_another_run(run, 2, 3.0)]
+    _, (model, count, mean, interval, _) = tables.seeds_table([*results, *runs[1:]])
+    low, high = map(float, interval.split(" to "))
+    assert (model, count) == ("drift-net-tiny", "3")
+    assert float(mean) == pytest.approx(2 * tables.row(run).final_mean, abs=1e-4)
+    assert low < float(mean) < high
+    assert "The interval is over runs and trajectories" in rendered([*results, *runs[1:]])
+
+
+def test_the_published_convention_shows_per_cent_and_says_so(results_folder):
+    results = tables.collect([results_folder])
+    heads, *lines = tables.table(results, "published")
+    assert "mean % at T* = 3" in heads
+    assert "median % at T* = 3" in heads
+    shown = [float(line[heads.index("mean % at T* = 3")]) for line in lines]
+    assert shown == pytest.approx([float(result.mean_relative_l1_error[-1]) for result in results], abs=5e-3)
+    task = registry.task("NS-PwC")
+    assert "normalised with the published constants, per cent" in page(results, task, [], "published")
+
+
+def test_where_poseidon_measures_stands_beside_the_last_snapshot(results_folder):
+    (first, *_) = tables.collect([results_folder])
+    late = first.sel(snapshot=[1, 2, 3]).assign_coords(snapshot=[13, 14, 20]).assign_attrs(final_snapshot=20)
+    heads, line = tables.table([late])
+    assert float(line[heads.index("mean at 14")]) == pytest.approx(float(late.relative_l1.sel(snapshot=14).mean()), abs=1e-4)
+    assert "mean at T* = 20" in heads
+
+
+def test_error_stands_against_seconds_the_fastest_first(results_folder):
+    _, *lines = tables.cost_table(tables.collect([results_folder]))
+    seconds = [float(line[1]) for line in lines]
+    assert seconds == sorted(seconds)
+    assert {"solver", "solver-half", "solver-quarter"} <= {line[0] for line in lines}
+
+
+def test_a_row_shows_interval_and_quartiles(results_folder):
+    heads, line, *_ = tables.table(tables.collect([results_folder]))
+    low, high = map(float, line[heads.index("95 % interval")].split(" to "))
+    first, third = map(float, line[heads.index("quartiles")].split(" to "))
+    assert low <= float(line[heads.index("mean at T* = 3")]) <= high
+    assert first <= float(line[heads.index("median")]) <= third

@@ -18,6 +18,7 @@ import torch
 
 from driftnet import registry
 from driftnet.bench.cache import cached_share, drop
+from driftnet.configs import require
 from driftnet.data.pairs import Pairs
 from driftnet.data.sources import Disk
 from driftnet.data.statistics import fit_statistics
@@ -46,8 +47,9 @@ class Row:
     """Largest share of the file that was in memory when a cold repeat began."""
 
 
-def bench(options: BenchDataOptions) -> str:
+def bench(names: list[str], options: BenchDataOptions) -> str:
     """Measure everything in turns, a table and the same as JSON."""
+    require(not names, "driftnet bench data takes no names")
     try:
         with _trajectories(options) as trajectories:
             rows = _measure(trajectories, _ways(trajectories, options), options.repeats)

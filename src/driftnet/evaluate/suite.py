@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from driftnet.configs import Evaluation
 from driftnet.data.trajectories import Trajectories
+from driftnet.evaluate.baselines import NotMade
 from driftnet.evaluate.run import baseline, evaluate, trained_run
 from driftnet.models.saved import describe, recipe_of
+from driftnet.options import EvaluateOptions
 
 
-def evaluate_runs(
-    runs: Sequence[Path], config: Evaluation, baselines: Sequence[str], data: Path | None, device: str, overwrite: bool
-) -> str:
+def evaluate_runs(runs: Sequence[Path], options: EvaluateOptions) -> str:
     """Measure every run, and once per data file every baseline, kept at <task>/<baseline> beside the models."""
     said, measured = [], set()
     for run in runs:
-        subject = trained_run(run, device)
-        test = _test_split(run, data)
-        for name in (name for name in baselines if name in test.task.baselines):
+        subject = trained_run(run, options.device)
+        test = _test_split(run, options.data)
+        for name in (name for name in options.baselines if name in test.task.baselines):
             folder = run.resolve().parent.parent / name
             if (folder, test.stored.path) not in measured:
                 measured.add((folder, test.stored.path))
-                said.append(evaluate(baseline(name, folder, test), test, config, device, overwrite))
-        said.append(evaluate(subject, test, config, device, overwrite))
+                said.append(_baseline_row(name, folder, test, options))
+        said.append(evaluate(subject, test, options))
     return "\n".join(said)
+
+
+def _baseline_row(name: str, folder: Path, test: Trajectories, options: EvaluateOptions) -> str:
+    try:
+        return evaluate(baseline(name, folder, test, options.evaluation), test, options)
+    except NotMade as reason:
+        return f"{folder}: left out, {reason}"
 
 
 def _test_split(run: Path, data: Path | None) -> Trajectories:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
@@ -52,6 +52,12 @@ class Normalized(nn.Module):
         if not getattr(self.network, "takes_lead_time", False):
             raise UsageError("this model knows one lead time only, a step of the data (its norms do not depend on it)")
         return self.network(entering, lead)
+
+    @torch.no_grad()
+    def rollout(self, state: Fields, steps: int, static: Float[Tensor, "b s h w"] | None = None) -> Float[Tensor, "b t c h w"]:
+        """The states after 1 .. `steps` steps in closed loop; `static` where the task has such channels."""
+        given = state.new_zeros(state.shape[0], 0, *state.shape[-2:]) if static is None else static
+        return rollout(self, state, given, steps)
 
     def training_pair(self, state: Fields, static: Float[Tensor, "b s h w"], following: Fields) -> tuple[Fields, Fields]:
         """What the network says and what it should have said.
@@ -106,3 +112,18 @@ def count_parameters(model: nn.Module, complex_once: bool = True) -> int:
     reals = sum(parameter.numel() for parameter in model.parameters())
     pairs = (module.get_parameter(name) for module in model.modules() for name in getattr(module, "complex_pairs", ()))
     return reals - sum(pair.numel() // 2 for pair in pairs) if complex_once else reals
+
+
+def states(operator: Operator, initial: Fields, static: Float[Tensor, "b s h w"], steps: int) -> Iterator[Fields]:
+    """The states after 1 .. `steps` steps, one at a time: memory does not grow with the length."""
+    state = initial
+    for _ in range(steps):
+        state = operator(state, static)
+        yield state
+
+
+def rollout(
+    operator: Operator, initial: Fields, static: Float[Tensor, "b s h w"], steps: int
+) -> Float[Tensor, "b {steps} c h w"]:
+    """The states after 1 .. `steps` steps: each prediction is the next input."""
+    return torch.stack(list(states(operator, initial, static, steps)), 1)

@@ -128,7 +128,7 @@ class Task:
     source: Source
     steady: bool = False
     """A map without time: the state is zero before the only step and the answer after it; all input is static."""
-    baselines: tuple[str, ...] = ("zero", "persistence", "coarse-solver")
+    baselines: tuple[str, ...] = ("zero", "persistence", "climatology", "solver", "solver-half", "solver-quarter")
     """Rows without training that mean something here."""
 
     @property

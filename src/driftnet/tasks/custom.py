@@ -70,7 +70,7 @@ def _task(path: Path, described: Description, source: Source, contents: Any) -> 
         normalization=None,
         source=source,
         steady=contents.steady,
-        baselines=("zero",) if contents.steady else ("zero", "persistence"),
+        baselines=("zero", "climatology") if contents.steady else ("zero", "persistence", "climatology"),
     )
 
 

@@ -144,5 +144,5 @@ POISSON_GAUSS = Task(
         confidence="high",
     ),
     steady=True,
-    baselines=("zero", "coarse-solver"),
+    baselines=("zero", "climatology", "solver", "solver-half", "solver-quarter"),
 )

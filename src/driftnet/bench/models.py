@@ -1,0 +1,147 @@
+"""`driftnet bench models`: what models cost, measured in processes of their own, in turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from driftnet import registry
+from driftnet.errors import DriftnetError
+from driftnet.files import machine, refuse_existing, versions, write_json
+from driftnet.options import BenchModelsOptions
+from driftnet.progress import progress
+from driftnet.tasks.base import Task
+
+# Large buffers are kept and not given back: page faults alone made scOT's steps 1.5 times as long.
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**36), "MALLOC_TOP_PAD_": str(2**26)}
+CHILD = "from driftnet.bench.child import main; main()"
+HEAD = ("model", "grid", "batch", "parameters", "GFLOP", "forward ms", "step ms", "spread", "steps/s", "epoch min", "peak MB")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table."""
+
+    model: str
+    task: str
+    resolution: int
+    batch: int
+    device: str
+    steps: int
+
+
+def bench(names: list[str], options: BenchModelsOptions) -> str:
+    """Measure every model at every resolution and batch size; returns the table."""
+    task: Task = registry.task(options.task)
+    chosen = names or [name for name in registry.MODELS if name.endswith("-tiny")]
+    for name in chosen:
+        registry.lookup("model", registry.MODELS, name)
+    if options.output:
+        refuse_existing(options.output, options.overwrite)
+    cases = [
+        Case(name, task.name, resolution, batch, options.device, options.steps)
+        for name in chosen
+        for resolution in options.resolutions
+        for batch in options.batches
+    ]
+    pairs = options.epoch_pairs or task.split.train * (task.snapshots - 1)
+    rows = [summarise(case, found, pairs) for case, found in zip(cases, measure(cases, options), strict=True)]
+    if options.output:
+        write_json(options.output, {"protocol": _protocol(options, pairs), "results": rows})
+    return as_text(rows) + "\n\n" + _notes(options, pairs)
+
+
+def measure(cases: list[Case], options: BenchModelsOptions) -> list[list[dict[str, Any]]]:
+    """What the processes of every case found; cases take turns, so that a busy minute does not fall on one of them."""
+    found: list[list[dict[str, Any]]] = [[] for _ in cases]
+    with progress("bench models", len(cases) * options.repeats) as advance:
+        for _ in range(options.repeats):
+            for case, results in zip(cases, found, strict=True):
+                results.append(run(case, options.threads))
+                advance(note=f"{case.model} {case.resolution} {case.batch}")
+    return found
+
+
+def run(case: Case, threads: int) -> dict[str, Any]:
+    """Measure a case once, in a process of its own with the allocator fixed."""
+    environment = {**os.environ, **ALLOCATOR, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    package = str(Path(__file__).parents[2])
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD], input=json.dumps(asdict(case)), env=environment, capture_output=True, text=True
+    )
+    if child.returncode:
+        why = child.stderr.strip().splitlines()[-1] if child.stderr.strip() else f"exit code {child.returncode}"
+        raise DriftnetError(f"{case.model} on {case.resolution} points, batch {case.batch}: {why}")
+    return json.loads(child.stdout.strip().splitlines()[-1])
+
+
+def summarise(case: Case, found: list[dict[str, Any]], pairs: int) -> dict[str, Any]:
+    """Medians over all timed steps of all processes, and the spread: half the range of the middle half."""
+    steps = [second for result in found for second in result["step_seconds"]]
+    forward = [second for result in found for second in result["forward_seconds"]]
+    step = median(steps)
+    return {
+        **asdict(case),
+        **{name: found[0][name] for name in ("parameters", "parameters_as_reals", "flops")},
+        "forward_seconds_median": median(forward),
+        "step_seconds_median": step,
+        "step_seconds_spread": spread(steps),
+        "steps_per_second": 1 / step,
+        "epoch_seconds": -(-pairs // case.batch) * step,
+        "peak_bytes": median(result["peak_bytes"] for result in found),
+        "step_seconds": steps,
+        "forward_seconds": forward,
+    }
+
+
+def spread(values: list[float]) -> float:
+    """Half of the interquartile range."""
+    ordered = sorted(values)
+    quarter = len(ordered) // 4
+    return (ordered[-1 - quarter] - ordered[quarter]) / 2
+
+
+def as_text(rows: list[dict[str, Any]]) -> str:
+    """The table for a terminal."""
+    lines = [HEAD, *map(_cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["model"],
+        str(row["resolution"]),
+        str(row["batch"]),
+        f"{row['parameters']:,}",
+        f"{row['flops'] / 1e9:.3f}",
+        f"{1000 * row['forward_seconds_median']:.1f}",
+        f"{1000 * row['step_seconds_median']:.1f}",
+        f"{1000 * row['step_seconds_spread']:.1f}",
+        f"{row['steps_per_second']:.2f}",
+        f"{row['epoch_seconds'] / 60:.1f}",
+        f"{row['peak_bytes'] / 1e6:.0f}",
+    )
+
+
+def _protocol(options: BenchModelsOptions, pairs: int) -> dict[str, Any]:
+    kept = {name: value for name, value in asdict(options).items() if name not in ("output", "overwrite", "epoch_pairs")}
+    return {**kept, "epoch_pairs": pairs, "allocator": ALLOCATOR, "machine": machine(), "versions": versions()}
+
+
+def _notes(options: BenchModelsOptions, pairs: int) -> str:
+    cuda = options.device.startswith("cuda")
+    where = "what torch.cuda allocated at most" if cuda else "peak resident memory above the start"
+    return (
+        f"A step: forward, loss, backward, clipping, AdamW, single precision, on {options.device}, {options.threads} threads.\n"
+        f"Medians of {options.repeats} processes x {options.steps} steps, in turn; spread: half the interquartile range. "
+        f"GFLOP: of one sample's\nforward pass, as in 'driftnet info models'. "
+        f"Epoch: {pairs:,} pairs. peak MB: {where}, of a step."
+    )

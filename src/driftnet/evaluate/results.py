@@ -1,0 +1,53 @@
+"""metrics.nc: written as a whole, with the checksum of its bytes behind them, and refused where the two disagree.
+
+HDF5 takes no notice of what follows its end, so any reader opens the file; and a damaged one is found before the HDF5
+library sees it, which would take some flipped bits for values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import xarray as xr
+
+from driftnet.configs import Convention
+from driftnet.errors import DriftnetError
+from driftnet.evaluate.derived import PUBLISHED
+from driftnet.files import checksum, written_aside
+
+METRICS_FILE = "metrics.nc"
+
+_SEAL = b"\nsha256 "
+_SEAL_BYTES = len(_SEAL) + 64
+
+
+def save_metrics(path: Path, results: xr.Dataset) -> None:
+    """Write results, as a whole or not at all."""
+    with written_aside(path) as aside:
+        results.to_netcdf(aside, engine="h5netcdf")
+        seal = _SEAL + checksum(aside).encode()
+        with aside.open("ab") as stream:
+            stream.write(seal)
+
+
+def open_metrics(path: Path) -> xr.Dataset:
+    """A metrics.nc in memory; a damaged one is named in one line."""
+    try:
+        content = path.read_bytes()
+        if content[-_SEAL_BYTES:] != _SEAL + hashlib.sha256(content[:-_SEAL_BYTES]).hexdigest().encode():
+            raise DriftnetError(f"could not read {path}: it is cut short or damaged, its checksum does not fit; measure again")
+        with xr.open_dataset(path, engine="h5netcdf") as stored:
+            return stored.load()
+    except (OSError, ValueError) as error:
+        raise DriftnetError(f"could not read {path}: {str(error).splitlines()[0]}") from error
+
+
+def summary(results: xr.Dataset, convention: Convention) -> str:
+    """The headline in one line."""
+    target = results.attrs["final_snapshot"]
+    if convention == "published" and PUBLISHED[0] in results:
+        mean, median = (float(results[name].sel(snapshot=target)) for name in PUBLISHED)
+        return f"at T* = snapshot {target}, published convention: mean_relative_l1_error {mean:.2f} %, median {median:.2f} %"
+    mean, median = (float(results.relative_l1_final.sel(statistic=name).mean()) for name in ("mean", "median"))
+    return f"relative L1 at T* = snapshot {target}, physical units: mean {mean:.4g}, median {median:.4g}"
