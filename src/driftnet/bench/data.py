@@ -26,7 +26,7 @@ from driftnet.data.store import Layout, data_offsets, lay_out, place, write_in_p
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
 from driftnet.files import machine, versions
-from driftnet.options import BenchDataOptions
+from driftnet.options.bench import BenchDataOptions
 from driftnet.progress import progress
 from driftnet.tasks.base import Quantity, Task
 

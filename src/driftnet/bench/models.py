@@ -14,7 +14,7 @@ from typing import Any
 from driftnet import registry
 from driftnet.errors import DriftnetError
 from driftnet.files import machine, refuse_existing, versions, write_json
-from driftnet.options import BenchModelsOptions
+from driftnet.options.bench import BenchModelsOptions
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
 

@@ -17,7 +17,7 @@ from driftnet.errors import DriftnetError, UsageError
 from driftnet.files import checksum, refuse_existing, versions, written_aside
 from driftnet.models.operator import states
 from driftnet.models.saved import WEIGHTS, describe, load
-from driftnet.options import PredictOptions
+from driftnet.options.evaluate import PredictOptions
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
 

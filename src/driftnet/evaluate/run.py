@@ -17,7 +17,7 @@ from driftnet.evaluate.measure import Subject, measure
 from driftnet.evaluate.results import open_metrics, save_metrics, summary
 from driftnet.files import checksum, read_json
 from driftnet.models.saved import WEIGHTS, load
-from driftnet.options import EvaluateOptions
+from driftnet.options.evaluate import EvaluateOptions
 
 
 def trained_run(folder: Path, device: str) -> Subject:

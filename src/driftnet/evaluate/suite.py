@@ -9,7 +9,7 @@ from driftnet.data.trajectories import Trajectories
 from driftnet.evaluate.baselines import NotMade
 from driftnet.evaluate.run import baseline, evaluate, trained_run
 from driftnet.models.saved import describe, recipe_of
-from driftnet.options import EvaluateOptions
+from driftnet.options.evaluate import EvaluateOptions
 
 
 def evaluate_runs(runs: Sequence[Path], options: EvaluateOptions) -> str:

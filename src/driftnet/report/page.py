@@ -16,7 +16,7 @@ from driftnet import registry
 from driftnet.configs import Convention
 from driftnet.evaluate.measure import PHYSICAL
 from driftnet.files import refuse_existing, write_text, written_aside
-from driftnet.options import ReportOptions
+from driftnet.options.report import ReportOptions
 from driftnet.report import figures, tables
 from driftnet.tasks.base import Task
 

@@ -1,0 +1,69 @@
+"""Options of every topic of `driftnet bench`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftnet.configs import require
+
+
+@dataclass(frozen=True)
+class BenchDataOptions:
+    """Options of `driftnet bench data`."""
+
+    size: int = 500
+    """MB of the temporary file."""
+    folder: Path | None = None
+    """Where to make it, on the disk to be measured; the system's temporary folder where not given."""
+    repeats: int = 5
+    """How often everything is measured, in turns."""
+    batch: int = 40
+    """Pairs in a batch."""
+    buffer: int = 32
+    """Trajectories whose pairs are shuffled together."""
+    threads: int = 1
+    """CPU threads; 0 leaves torch's choice."""
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        for name in ("size", "repeats", "batch", "buffer"):
+            require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
+
+
+@dataclass(frozen=True)
+class BenchModelsOptions:
+    """Options of `driftnet bench models`."""
+
+    task: str = "NS-PwC"
+    """The task that decides channels and boundary."""
+    resolutions: tuple[int, ...] = (64, 128)
+    """Points along an axis."""
+    batches: tuple[int, ...] = (1, 8)
+    """Samples of a step."""
+    repeats: int = 5
+    """Processes a case is measured in, in turn with the others."""
+    steps: int = 3
+    """Timed training steps in each of them, after one that is not timed."""
+    epoch_pairs: int | None = None
+    """Pairs in an epoch; those of the task's published training split where not given."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, ..."""
+    threads: int = 1
+    """CPU threads."""
+    output: Path | None = None
+    """A JSON file with every single time."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing to measure."""
+        for name in ("repeats", "steps", "threads"):
+            require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
+        for name in ("resolutions", "batches"):
+            values = getattr(self, name)
+            require(bool(values) and min(values) > 0, f"{name}: {list(values)} are not positive")
+
+
+BENCH: dict[str, type] = {"data": BenchDataOptions, "models": BenchModelsOptions}
+"""Options of every topic of `driftnet bench`."""
