@@ -46,7 +46,7 @@ def test_a_model_is_trained_measured_and_loaded_without_the_description(describe
     assert "training_trajectories" in (run / "provenance.json").read_text()
     described.unlink()
     main(["evaluate", str(run)])
-    assert {path.name for path in (runs / "waves").iterdir()} == {"drift-net-tiny", "zero", "persistence"}
+    assert {path.name for path in (runs / "waves").iterdir()} == {"drift-net-tiny", "zero", "persistence", "climatology"}
     with xr.open_dataset(run / "metrics.nc", engine="h5netcdf") as results:
         assert list(results.quantity.values) == ["height"]
         assert np.isfinite(results.relative_l1).all()
