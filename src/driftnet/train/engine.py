@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,10 @@ class Engine:
         self.step += 1
         return loss.item(), norm.item()
 
-    def save(self, path: Path, notes: dict[str, Any]) -> None:
-        """Write weights, moments and `notes`, without pickle, as a whole or not at all."""
+    def save(self, path: Path, notes: dict[str, Any], extra: Mapping[str, Tensor]) -> None:
+        """Write weights, moments, `extra` tensors and `notes`, without pickle, as a whole or not at all."""
         tensors = {f"model.{name}": value.contiguous() for name, value in self.model.state_dict().items()}
+        tensors.update({f"extra.{name}": value.contiguous() for name, value in extra.items()})
         for name, parameter in self.parameters.items():
             moments = self.optimizer.state.get(parameter, {})
             for key in ("exp_avg", "exp_avg_sq"):
@@ -66,13 +67,15 @@ class Engine:
         with written_aside(path) as aside:
             save_file(tensors, aside, {"step": str(self.step), "notes": json.dumps(notes)})
 
-    def restore(self, path: Path) -> dict[str, Any]:
-        """Read what `save` wrote; returns its notes."""
+    def restore(self, path: Path, extra: Mapping[str, Tensor]) -> dict[str, Any]:
+        """Read what `save` wrote, `extra` tensors in place; returns its notes."""
         tensors, metadata = read_tensors(path)
         weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
         self.step = int(metadata["step"])
         try:
             self.model.load_state_dict(weights)
+            for name, value in extra.items():
+                value.copy_(tensors[f"extra.{name}"])
             if self.step:
                 for name, parameter in self.parameters.items():
                     moments = {key: tensors[f"{key}.{name}"] for key in ("exp_avg", "exp_avg_sq")}

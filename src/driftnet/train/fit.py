@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import csv
+import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,24 +16,27 @@ import yaml
 from driftnet import registry
 from driftnet.configs import Recipe, to_dict
 from driftnet.data.loading import Loading
-from driftnet.data.pairs import Pairs, consecutive
+from driftnet.data.pairs import Pairs, consecutive, order_of
 from driftnet.data.sources import Source, sources
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.trajectories import Trajectories
+from driftnet.data.windows import Window, validation_windows
 from driftnet.errors import UsageError
-from driftnet.files import locked, machine, read_json, versions, write_json, write_text, written_aside
+from driftnet.files import locked, machine, read_json, versions, write_json, write_text
 from driftnet.metrics.errors import relative_l1
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.models.operator_norms import project
 from driftnet.models.saved import save_model
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
+from driftnet.train.average import Average
 from driftnet.train.engine import Engine, StopRequest, stop_on_signals
+from driftnet.train.logs import Log, Row, failure_noted, require_writers
 from driftnet.train.loss import training_loss
+from driftnet.train.objectives import learned, require_suited
 
 CHECKPOINT_SECONDS = 30.0
 LOG_ROWS = 200
-LOG_FIELDS: tuple[str, ...] = ("step", "loss", "validation", "rate", "gradient_norm", "seconds")
 
 
 @dataclass
@@ -53,13 +57,12 @@ def run_folder(root: Path, recipe: Recipe) -> Path:
     return root / registry.task(recipe.task).name / recipe.preset / str(recipe.seed)
 
 
-def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool) -> str:
+def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool, log: Sequence[str] = ()) -> str:
     """Train, or go on training, or find it done; returns what happened in one line."""
+    require_writers(log)
     with locked(folder / ".lock", str(folder)):
         if overwrite:
-            for path in folder.iterdir():
-                if path.name != ".lock":
-                    path.unlink()
+            _empty(folder)
         settings = _settings(recipe)
         _refuse_others(folder / "config.yaml", settings)
         if (folder / "provenance.json").exists():
@@ -67,7 +70,17 @@ def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite
             return f"{folder} is already trained (validation {best:.4g}); give --overwrite to train it again"
         fit = Fit(recipe, folder, device, loading)  # Refuses unusable data before anything is written.
         write_text(folder / "config.yaml", settings)
-        return fit.run()
+        with failure_noted(folder):
+            return fit.run(log)
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the lock."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != ".lock":
+            path.unlink()
 
 
 def _settings(recipe: Recipe) -> str:
@@ -93,13 +106,14 @@ class Fit:
         validation = Trajectories(Path(recipe.data), self.task, "validation")
         self.training, self.validation = sources((training, validation), loading, self.device)
         pinned = self.device.type == "cuda"
-        self.pairs = Pairs(self.training, recipe.training.batch, recipe.seed, recipe.training.buffer, loading.prefetch, pinned)
-        epochs = -(-len(self.pairs) * recipe.training.epochs // recipe.training.batch)
-        self.total = recipe.training.steps or epochs
+        settings = recipe.training
+        order = order_of(training, recipe.seed, settings.buffer, settings.objective)
+        self.pairs = Pairs(self.training, settings.batch, order, loading.prefetch, pinned)
+        self.total = settings.steps or -(-len(self.pairs) * settings.epochs // settings.batch)
         self.watch = Watch()
-        self.model, self.engine = self._start()
+        self.model, self.engine, self.average = self._start()
 
-    def _start(self) -> tuple[Normalized, Engine]:
+    def _start(self) -> tuple[Normalized, Engine, Average]:
         torch.manual_seed(self.recipe.seed)
         checkpoint = self.folder / "last.ckpt"
         resuming = checkpoint.exists()
@@ -107,14 +121,15 @@ class Fit:
             unit_statistics(len(self.task.components), len(self.task.static)) if resuming else fit_statistics(self.training)
         )
         model = build(self.recipe.model, self.task, statistics).to(self.device)
-        engine = Engine(model, self.recipe.training, self.total)
+        require_suited(model, self.recipe.training.objective, self.task.steady)
+        engine, average = Engine(model, self.recipe.training, self.total), Average(model, self.recipe.training.ema)
         if resuming:
-            self.watch = Watch(**engine.restore(checkpoint))
-        return model, engine
+            self.watch = Watch(**engine.restore(checkpoint, average.tensors))
+        return model, engine, average
 
-    def run(self) -> str:
+    def run(self, writers: Sequence[str] = ()) -> str:
         """Train to the end."""
-        with Log(self.folder / "log.csv", self.engine.step) as log, stop_on_signals() as stop:
+        with Log(self.folder, self.engine.step, writers) as log, stop_on_signals() as stop:
             self._loop(log, stop)
         write_json(self.folder / "provenance.json", self._provenance())
         done = f"{self.folder}: validation {self.watch.best:.4g} at step {self.watch.best_step} of {self.total}"
@@ -134,10 +149,12 @@ class Fit:
                 due = self.engine.step % every == 0 or self.engine.step == self.total
                 error = self._validate() if due else None
                 if due or self.engine.step % rows == 0:
-                    log.row(self.engine, sum(losses) / len(losses), error, norm, self.watch.seconds)
+                    rate = self.engine.optimizer.param_groups[0]["lr"]
+                    mean = sum(losses) / len(losses)
+                    log.write(Row(self.engine.step, self.total, mean, error, rate, norm, self.watch.seconds))
                     losses = []
                 if due or stop or now - saved > CHECKPOINT_SECONDS:
-                    self.engine.save(self.folder / "last.ckpt", vars(self.watch))
+                    self.engine.save(self.folder / "last.ckpt", vars(self.watch), self.average.tensors)
                     saved = now
                 advance(note=f"loss {loss:.4f} validation {self.watch.best:.4f}")
                 if stop:
@@ -149,19 +166,22 @@ class Fit:
         self.model.train()
         # What a network draws at random is a function of seed and step, so a resumed run draws the same.
         torch.manual_seed(int(np.random.default_rng((self.recipe.seed, step)).integers(2**63)))
-        state, following, static = (part.to(self.device, non_blocking=True) for part in self.pairs[step])
-        prediction, target = self.model.training_pair(state, static, following)
+        prediction, target = learned(self.model, self.pairs[step].to(self.device), self.recipe.training.objective)
         done = self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
         if self.recipe.training.project:
             project(self.model, self.recipe.training.project)
+        self.average.update(self.engine.step)
         return done
 
     def _validate(self) -> float:
-        """Mean one-step relative L1 over the validation part, in physical units; the best weights are kept."""
-        error = one_step_error(self.model, self.validation, self.recipe.training.batch, self.device)
-        if error < self.watch.best:
-            self.watch.best, self.watch.best_step = error, self.engine.step
-            save_model(self.folder, self.model, self.recipe.model, self.task)
+        """Mean relative L1 over the validation part, in physical units; the best weights, or their mean, are kept."""
+        settings = self.recipe.training
+        chosen = validation_windows(settings.objective, self.validation.trajectories.snapshots)
+        with self.average.applied():
+            error = validation_error(self.model, self.validation, chosen, settings.batch, self.device)
+            if error < self.watch.best:
+                self.watch.best, self.watch.best_step = error, self.engine.step
+                save_model(self.folder, self.model, self.recipe.model, self.task)
         return error
 
     def _provenance(self) -> dict[str, Any]:
@@ -186,48 +206,14 @@ class Fit:
 
 
 @torch.no_grad()
-def one_step_error(model: Normalized, source: Source, batch: int, device: torch.device) -> float:
-    """Relative L1 of single steps from true states, averaged over pairs and quantities."""
+def validation_error(model: Normalized, source: Source, chosen: Sequence[Window], batch: int, device: torch.device) -> float:
+    """Relative L1 of single applications to true states, averaged over pairs and quantities."""
     model.eval()
     task = source.trajectories.task
     groups = [task.channels(quantity) for quantity in task.quantities]
     errors = []
-    for pair in consecutive(source, batch):
-        state, following, static = (part.to(device) for part in pair)
-        prediction = model(state, static)
+    for pair in consecutive(source, batch, chosen):
+        (state, following), lead, static = pair.to(device)
+        prediction = model(state, static, lead if model.takes_lead_time else None)
         errors.append(torch.stack([relative_l1(prediction[:, g], following[:, g]) for g in groups]).mean(0))
     return torch.cat(errors).mean().item()
-
-
-class Log:
-    """log.csv: rows past the step that training resumes from are dropped."""
-
-    def __init__(self, path: Path, step: int) -> None:
-        self.path, self.step = path, step
-
-    def __enter__(self) -> Log:
-        """Open for appending, at the right place."""
-        kept = []
-        if self.path.exists():
-            with self.path.open(newline="") as stream:
-                kept = [
-                    row for row in csv.DictReader(stream) if (row["step"] or "").isdigit() and int(row["step"]) <= self.step
-                ]
-        with written_aside(self.path) as aside, aside.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, LOG_FIELDS)
-            writer.writeheader()
-            writer.writerows(kept)
-        self._stream = self.path.open("a", newline="")
-        self._writer = csv.writer(self._stream)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self._stream.close()
-
-    def row(self, engine: Engine, loss: float, validation: float | None, norm: float, seconds: float) -> None:
-        """Write one row at once."""
-        rate = engine.optimizer.param_groups[0]["lr"]
-        shown = "" if validation is None else f"{validation:.6g}"
-        self._writer.writerow((engine.step, f"{loss:.6g}", shown, f"{rate:.6g}", f"{norm:.6g}", f"{seconds:.2f}"))
-        self._stream.flush()
