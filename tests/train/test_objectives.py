@@ -207,9 +207,10 @@ def test_every_objective_resumes_with_the_same_bits(kind, small_data, tmp_path, 
             raise Killed
         return step(self, number)
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(fit_module.Fit, "_step", killed)
-        main(arguments(small_data, broken, *flags(KINDS[kind])))
+        with pytest.raises(Killed):
+            main(arguments(small_data, broken, *flags(KINDS[kind])))
     before = weights(broken)
     main(arguments(small_data, broken, *flags(KINDS[kind])))
     first, second = weights(straight), weights(broken)
