@@ -50,7 +50,7 @@ def loss_of(sums: Float[Tensor, "*steps terms 2"], config: Loss) -> Float[Tensor
 def norm_sums(
     error: Float[Tensor, "b c h w"], target: Float[Tensor, "b c h w"], p: int, reduction: Literal["batch", "sample"]
 ) -> Float[Tensor, " 2"]:
-    """sum |error|^p and sum |target|^p over the batch; for the mean over samples, their ratios' sum and their number."""
+    """The batch's sums of |error|^p and |target|^p; for the mean over samples, the sum of their ratios and their number."""
     if reduction == "batch":
         return torch.stack([field.abs().pow(p).sum() for field in (error, target)])
     norms = [torch.linalg.vector_norm(field, p, (1, 2, 3)) for field in (error, target)]
