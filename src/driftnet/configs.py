@@ -115,11 +115,21 @@ class Training:
     ema: float = 0.0
     """Decay of an exponential mean of the weights, which is then what is validated and saved; 0 takes none."""
     objective: Objective = field(default_factory=Objective)
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """fp32: no TF32 either; bf16: mixed, weights, loss and Fourier transforms in fp32."""
+    accumulate: int = 1
+    """Parts in which a process works through its share of the batch: less memory, one more forward pass, the same step."""
+    recompute: bool = False
+    """Compute the insides of the network's blocks again for the gradient and do not keep them: less memory, the same bits."""
+    compile: bool = False
+    """Have torch.compile translate the network first."""
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+    """Where there are several processes: all weights in each (ddp), or each with its share of them (fsdp)."""
     loss: Loss = field(default_factory=Loss)
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        for name in ("epochs", "batch", "buffer", "rate", "validations"):
+        for name in ("epochs", "batch", "buffer", "rate", "validations", "accumulate"):
             require(getattr(self, name) > 0, f"training.{name}: {getattr(self, name)} is not positive")
         require(self.steps is None or self.steps > 0, f"training.steps: {self.steps} is not positive")
         for name in ("warmup", "ema"):

@@ -77,3 +77,8 @@ def duration(seconds: float) -> str:
             rest = whole % size // smaller
             return f"{whole // size} {name}" + (f" {rest} {part}" if rest else "")
     return f"{whole} s"
+
+
+def say(line: str) -> None:
+    """One line for the person, beside the progress."""
+    print(f"driftnet: {line}", file=sys.stderr, flush=True)

@@ -15,6 +15,7 @@ import yaml
 
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.files import write_text, written_aside
+from driftnet.train.signals import Preempted
 
 LOG, FAILURE = "log.csv", "failure.txt"
 LIBRARIES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb"}
@@ -108,11 +109,16 @@ def read_log(path: Path) -> list[dict[str, str]]:
 
 
 @contextmanager
-def failure_noted(folder: Path) -> Iterator[None]:
+def failure_noted(folder: Path, first: bool = True) -> Iterator[None]:
     """Leave a line in failure.txt where training fails, for `driftnet status`; a new start takes it away."""
+    if not first:
+        yield
+        return
     (folder / FAILURE).unlink(missing_ok=True)
     try:
         yield
+    except Preempted:
+        raise
     except Exception as error:
         write_text(folder / FAILURE, f"{str(error) or type(error).__name__}\n")
         raise
