@@ -175,6 +175,6 @@ COMMANDS = {
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
     "predict": Command("RUN INPUT", "Roll out initial states from a NetCDF or npy file; write NetCDF.", predict),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
-    "bench": Command("TOPIC...", "Measure: data (pairs a second), models [NAME...] (time and memory).", bench),
+    "bench": Command("TOPIC...", "Measure: data (pairs a second), models or objectives [NAME...] (time and memory).", bench),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }
