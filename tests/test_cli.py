@@ -41,6 +41,14 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("train NS-PwC drift-net --model.mixer.cutoff 1.5", "mixer.cutoff: 1.5 is not between 0 and 1"),
         ("train NS-PwC drift-net --model.backbone.widths [8]", "backbone: widths, depths and skips name 1, 4 and 4 levels"),
         ("train NS-PwC conv-unet --model.mixer.kernel 4", "mixer.kernel: 4 is not odd"),
+        ("train NS-PwC drift-net --training.objective.kind unroled", "Did you mean 'unrolled'?"),
+        ("train NS-PwC drift-net --training.objective.steps 3", "training.objective.steps: one-step does not read it"),
+        ("train NS-PwC drift-net --training.objective.longest 0", "training.objective.longest: 0 is not positive"),
+        ("train NS-PwC drift-net --training.objective.noise -1", "training.objective.noise: -1.0 is negative"),
+        ("train NS-PwC drift-net --training.ema 1", "training.ema: 1.0 is not in [0, 1)"),
+        ("train NS-PwC drift-net --log tensorbord", "is not one of csv, tensorboard, wandb, both. Did you mean 'tensorboard'?"),
+        ("status", "driftnet status needs RUNS..., then options"),
+        ("bench objectives --repeats 0", "repeats: 0 is not positive"),
         ("train NS-PwC drift-net --model.mixer.mask", "--model.mixer.mask"),
         ("train NS-PwC drift-net --config none.yaml", "--config: File does not exist"),
         ("generate NS-PwC --split.test 0", "split.test: 0 is not positive"),
@@ -123,7 +131,7 @@ def test_a_printed_configuration_can_be_read_again(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "verb", ["generate", "fetch", "inspect", "merge", "train", "evaluate", "predict", "report", "bench", "info"]
+    "verb", ["generate", "fetch", "inspect", "merge", "train", "status", "evaluate", "predict", "report", "bench", "info"]
 )
 def test_every_command_explains_itself(verb, capsys):
     with suppress(SystemExit):
