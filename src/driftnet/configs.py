@@ -27,6 +27,8 @@ class Frame:
     """increment: u(t+1) - u(t), normalised by the training increments; state: u(t+1), as the paper."""
     padding: Literal["boundary", "zeros"] = "boundary"
     """boundary: circular where the task is periodic; zeros: as published."""
+    divergence: Literal["kept", "removed"] = "kept"
+    """removed: the velocity of an incompressible periodic flow is projected onto fields without divergence at every step."""
 
 
 @dataclass(frozen=True)
