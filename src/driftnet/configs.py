@@ -84,11 +84,21 @@ class Training:
     """Largest spectral norm of a DRIFT mixer's three operators, enforced after every step (A.4); 0 leaves them free."""
     validations: int = 20
     """How often the validation error is measured; the best weights are kept."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """fp32: no TF32 either; bf16: mixed, weights, loss and Fourier transforms in fp32."""
+    accumulate: int = 1
+    """Parts in which a process works through its share of the batch: less memory, one more forward pass, the same step."""
+    recompute: bool = False
+    """Compute the insides of the network's blocks again for the gradient and do not keep them: less memory, the same bits."""
+    compile: bool = False
+    """Have torch.compile translate the network first."""
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+    """Where there are several processes: all weights in each (ddp), or each with its share of them (fsdp)."""
     loss: Loss = field(default_factory=Loss)
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        for name in ("epochs", "batch", "buffer", "rate", "validations"):
+        for name in ("epochs", "batch", "buffer", "rate", "validations", "accumulate"):
             require(getattr(self, name) > 0, f"training.{name}: {getattr(self, name)} is not positive")
         require(self.steps is None or self.steps > 0, f"training.steps: {self.steps} is not positive")
         require(0 <= self.warmup < 1, f"training.warmup: {self.warmup} is not in [0, 1)")

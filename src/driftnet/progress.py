@@ -64,3 +64,8 @@ class _Lines:
         self.last = now
         left = (now - self.start) * (self.total - self.done) / max(self.done - self.first, 1)
         print(f"{self.label}: {self.done}/{self.total}, {left:.0f} s left {note}".rstrip(), file=sys.stderr, flush=True)
+
+
+def say(line: str) -> None:
+    """One line for the person, beside the progress."""
+    print(f"driftnet: {line}", file=sys.stderr, flush=True)

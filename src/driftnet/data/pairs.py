@@ -47,7 +47,12 @@ class Pairs:
 
     def __getitem__(self, step: int) -> Pair:
         """The batch of optimiser step `step`."""
-        places = [self.order.locate(position) for position in range(step * self.batch, (step + 1) * self.batch)]
+        return self.share(step, 0, 1)
+
+    def share(self, step: int, number: int, shares: int) -> Pair:
+        """One of `shares` parts of that batch, whose sizes differ by one pair at most."""
+        first, last = (step * self.batch + self.batch * each // shares for each in (number, number + 1))
+        places = [self.order.locate(position) for position in range(first, last)]
         blocks = {number: self._block(number) for number, _ in places}
         batch = collate([blocks[number].pair(place) for number, place in places], self.pinned)
         self._move_to(places[-1][0])
