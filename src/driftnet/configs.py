@@ -11,6 +11,7 @@ from driftnet.errors import UsageError
 T = TypeVar("T")
 
 Convention = Literal["physical", "published"]  # Of errors, as tables show them: docs/metrics.md.
+ONE_STEP = 1 / 20  # Lead time of one step of the data: Poseidon divides differences of snapshots by 20.
 
 
 def require(condition: bool, message: str) -> None:
@@ -62,15 +63,44 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Objective:
+    """What a model is asked to get right: docs/training.md."""
+
+    kind: Literal["one-step", "all-to-all", "unrolled", "pushforward"] = "one-step"
+    """one-step: u(t+1) from u(t), as the paper; all-to-all: u(t') from u(t) for any t < t', as Poseidon;
+    unrolled: several steps of the model's own; pushforward: the last of several, whose gradient stops before it."""
+    steps: int | None = None
+    """Steps of the model from a true state, for unrolled and pushforward; 2 where not given."""
+    longest: int | None = None
+    """Most steps of the data that a pair of all-to-all spans; all where not given."""
+    noise: float = 0.0
+    """Gaussian noise on the state that comes in, in standard deviations of the training states; 0 adds none."""
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range, and those that this kind does not read."""
+        for name, kinds in (("steps", ("unrolled", "pushforward")), ("longest", ("all-to-all",))):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"training.objective.{name}: {value} is not positive")
+            read = value is None or self.kind in kinds
+            require(read, f"training.objective.{name}: {self.kind} does not read it; it belongs to {' and '.join(kinds)}")
+        require(self.noise >= 0, f"training.objective.noise: {self.noise} is negative")
+
+    @property
+    def horizon(self) -> int:
+        """Steps of the model from a true state."""
+        return (self.steps or 2) if self.kind in ("unrolled", "pushforward") else 1
+
+
+@dataclass(frozen=True)
 class Training:
-    """One-step teacher forcing with AdamW and a cosine schedule; defaults are the paper's."""
+    """An objective, AdamW and a cosine schedule; defaults are the paper's."""
 
     epochs: int = 40
-    """Passes over all training pairs."""
+    """Passes over all training pairs, or windows of more snapshots."""
     steps: int | None = None
     """Optimiser steps; in place of epochs where given."""
     batch: int = 40
-    """Pairs in a step."""
+    """Pairs, or windows, in a step."""
     buffer: int = 128
     """Trajectories whose pairs are shuffled together; decides the order, and how much is in memory."""
     rate: float = 3e-4
@@ -94,6 +124,9 @@ class Training:
     """Have torch.compile translate the network first."""
     parallel: Literal["ddp", "fsdp"] = "ddp"
     """Where there are several processes: all weights in each (ddp), or each with its share of them (fsdp)."""
+    ema: float = 0.0
+    """Decay of an exponential mean of the weights, which is then what is validated and saved; 0 takes none."""
+    objective: Objective = field(default_factory=Objective)
     loss: Loss = field(default_factory=Loss)
 
     def __post_init__(self) -> None:
@@ -101,7 +134,8 @@ class Training:
         for name in ("epochs", "batch", "buffer", "rate", "validations", "accumulate"):
             require(getattr(self, name) > 0, f"training.{name}: {getattr(self, name)} is not positive")
         require(self.steps is None or self.steps > 0, f"training.steps: {self.steps} is not positive")
-        require(0 <= self.warmup < 1, f"training.warmup: {self.warmup} is not in [0, 1)")
+        for name in ("warmup", "ema"):
+            require(0 <= getattr(self, name) < 1, f"training.{name}: {getattr(self, name)} is not in [0, 1)")
         for name in ("weight_decay", "clip", "project"):
             require(getattr(self, name) >= 0, f"training.{name}: {getattr(self, name)} is negative")
 
@@ -122,6 +156,8 @@ class Evaluation:
     """Grid points along an axis, to which the data are resampled; those of the data where not given."""
     protocol: Literal["native", "interpolated"] = "native"
     """native: the model on that grid; interpolated: every step to the training grid and back (paper, cross-resolution)."""
+    direct: bool = False
+    """Every snapshot from the first in one application, by its lead time, in place of a rollout; baselines are rolled out."""
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""

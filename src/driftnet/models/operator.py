@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from driftnet.configs import ModelConfig
+from driftnet.configs import ONE_STEP, ModelConfig
 from driftnet.errors import UsageError
 from driftnet.metrics.physics import APPLIES, wavenumbers
 from driftnet.metrics.statistics import Statistics
@@ -55,7 +55,7 @@ class Normalized(nn.Module):
         entering = self._seen(state, static)
         if lead is None:
             return self._constrained(self.network(entering))
-        if not getattr(self.network, "takes_lead_time", False):
+        if not self.takes_lead_time:
             raise UsageError("this model knows one lead time only, a step of the data (its norms do not depend on it)")
         return self._constrained(self.network(entering, lead))
 
@@ -82,20 +82,33 @@ class Normalized(nn.Module):
 
         return load(folder, device)
 
+    @property
+    def takes_lead_time(self) -> bool:
+        """Whether the network was built for lead times other than a step of the data."""
+        return getattr(self.network, "takes_lead_time", False)
+
+    @torch.no_grad()
+    def direct(self, state: Fields, steps: int, static: Float[Tensor, "b s h w"] | None = None) -> Float[Tensor, "b t c h w"]:
+        """The states after 1 .. `steps` steps, each in one application, by a model that was trained on lead times."""
+        given = state.new_zeros(state.shape[0], 0, *state.shape[-2:]) if static is None else static
+        return torch.stack(list(direct_states(self, state, given, steps)), 1)
+
     @torch.no_grad()
     def rollout(self, state: Fields, steps: int, static: Float[Tensor, "b s h w"] | None = None) -> Float[Tensor, "b t c h w"]:
         """The states after 1 .. `steps` steps in closed loop; `static` where the task has such channels."""
         given = state.new_zeros(state.shape[0], 0, *state.shape[-2:]) if static is None else static
         return rollout(self, state, given, steps)
 
-    def training_pair(self, state: Fields, static: Float[Tensor, "b s h w"], following: Fields) -> tuple[Fields, Fields]:
+    def training_pair(
+        self, state: Fields, static: Float[Tensor, "b s h w"], following: Fields, lead: Float[Tensor, " b"] | None = None
+    ) -> tuple[Fields, Fields]:
         """What the network says and what it should have said.
 
         A network with a `training_pair` of its own, (input, target) -> (prediction, target), is trained on that instead.
         """
         target = self.target(state, following)
         own: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = getattr(self.network, "training_pair", None)
-        return own(self._seen(state, static), target) if own else (self.prediction(state, static), target)
+        return own(self._seen(state, static), target) if own else (self.prediction(state, static, lead), target)
 
     def target(self, state: Fields, following: Fields) -> Fields:
         """What the network should have said."""
@@ -171,6 +184,12 @@ def states(operator: Operator, initial: Fields, static: Float[Tensor, "b s h w"]
     for _ in range(steps):
         state = operator(state, static)
         yield state
+
+
+def direct_states(model: Normalized, initial: Fields, static: Float[Tensor, "b s h w"], steps: int) -> Iterator[Fields]:
+    """The states after 1 .. `steps` steps, every one from the first by its lead time."""
+    for step in range(1, steps + 1):
+        yield model(initial, static, initial.new_full((len(initial),), step * ONE_STEP))
 
 
 def rollout(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from driftnet.configs import ModelConfig, Training
 from driftnet.data.loading import Loading
@@ -31,5 +32,17 @@ class TrainOptions:
     """Where to train: cpu, cuda, cuda:1, ..."""
     threads: int = 0
     """CPU threads; 0 leaves torch's choice."""
+    log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    """Where the numbers of log.csv go as well."""
+    dry_run: bool = False
+    """Say what the run would take, from a few timed steps, and write nothing."""
     overwrite: bool = False
     """Replace what exists."""
+
+
+@dataclass(frozen=True)
+class StatusOptions:
+    """Options of `driftnet status`."""
+
+    json: bool = False
+    """Answer as JSON, in seconds and steps."""

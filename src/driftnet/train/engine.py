@@ -43,6 +43,11 @@ class Engine:
             self.parameters.values(), lr=config.rate, weight_decay=config.weight_decay, fused=True
         )
 
+    @property
+    def rate(self) -> float:
+        """Learning rate of the last step."""
+        return self.optimizer.param_groups[0]["lr"]
+
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """function(model, *arguments), wherever the weights are."""
         return self.module(function, *arguments)
@@ -92,7 +97,7 @@ class Engine:
         for name, parameter in self.parameters.items():
             moments = self.optimizer.state.get(parameter, {})
             tensors.update({f"{key}.{name}": whole(moments[key]).cpu() for key in MOMENTS if key in moments})
-        tensors.update({f"extra.{name}": value for name, value in (extra or {}).items()})
+        tensors.update({f"extra.{name}": whole(value).cpu() for name, value in (extra or {}).items()})
         return State(self.step, tensors, notes)
 
     def weights(self) -> dict[str, Tensor]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,30 +17,33 @@ from torch import Tensor
 from driftnet import registry
 from driftnet.configs import Recipe
 from driftnet.data.loading import Loading
-from driftnet.data.pairs import Pair, Pairs
+from driftnet.data.pairs import Batch, Pairs, order_of
 from driftnet.data.sources import sources
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.trajectories import Trajectories
-from driftnet.files import write_json, write_text, written_aside
+from driftnet.data.windows import validation_windows
+from driftnet.files import write_json, write_text
 from driftnet.metrics.statistics import Statistics
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.models.operator_norms import project
 from driftnet.models.saved import save_state
 from driftnet.progress import Advance, progress
 from driftnet.tasks.base import Task
+from driftnet.train.average import Average
 from driftnet.train.checkpoints import State, keep, newest, write_state
 from driftnet.train.engine import Engine, NotFinite
 from driftnet.train.folder import claim, settings_of
+from driftnet.train.logs import Log, Row, failure_noted, require_writers
 from driftnet.train.loss import loss_of, loss_sums
+from driftnet.train.objectives import learned, require_suited
 from driftnet.train.place import draws, place_of, refuse_empty_parts, say_changes
 from driftnet.train.signals import StopRequest, stop_on_signals
 from driftnet.train.spread import reduced
-from driftnet.train.validation import one_step_error
+from driftnet.train.validation import validation_error
 from driftnet.train.world import World, joined
 
 CHECKPOINT_SECONDS = 30.0
 LOG_ROWS = 200
-LOG_FIELDS: tuple[str, ...] = ("step", "loss", "validation", "rate", "gradient_norm", "seconds")
 
 
 @dataclass
@@ -58,14 +60,16 @@ def run_folder(root: Path, recipe: Recipe) -> Path:
     return root / registry.task(recipe.task).name / recipe.preset / str(recipe.seed)
 
 
-def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool) -> str:
+def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool, log: Sequence[str] = ()) -> str:
     """Train, or go on training, or find it done; returns what happened in one line, on the first process."""
+    require_writers(log)
     with stop_on_signals() as stop, joined(device) as world, ExitStack() as held:
         said = world.agree(lambda: claim(held, folder, recipe, overwrite))
         if said is None:
             fit = Fit(recipe, folder, world, loading)  # Refuses unusable data before anything is written.
             world.agree(lambda: write_text(folder / "config.yaml", settings_of(recipe)))
-            said = fit.run(stop)
+            with failure_noted(folder) if world.first else nullcontext():
+                said = fit.run(stop, log)
         return said if world.first else ""
 
 
@@ -80,14 +84,15 @@ class Fit:
         validation = Trajectories(Path(recipe.data), self.task, "validation")
         self.training, self.validation = sources((training, validation), loading, world.device)
         pinned = world.device.type == "cuda"
-        self.pairs = Pairs(self.training, recipe.training.batch, recipe.seed, recipe.training.buffer, loading.prefetch, pinned)
-        epochs = -(-len(self.pairs) * recipe.training.epochs // recipe.training.batch)
-        self.total = recipe.training.steps or epochs
+        settings = recipe.training
+        order = order_of(training, recipe.seed, settings.buffer, settings.objective)
+        self.pairs = Pairs(self.training, settings.batch, order, loading.prefetch, pinned)
+        self.total = settings.steps or -(-len(self.pairs) * settings.epochs // settings.batch)
         self.place = place_of(recipe, self.total, world)
         self.watch = Watch()
-        self.model, self.engine = self._start()
+        self.model, self.engine, self.average = self._start()
 
-    def _start(self) -> tuple[Normalized, Engine]:
+    def _start(self) -> tuple[Normalized, Engine, Average]:
         torch.manual_seed(self.recipe.seed)
         state = newest(self.folder, speak=self.world.first)
         if state is None:
@@ -96,19 +101,21 @@ class Fit:
         else:
             statistics = unit_statistics(len(self.task.components), len(self.task.static))
         model = build(self.recipe.model, self.task, statistics).to(self.world.device)
+        require_suited(model, self.recipe.training.objective, self.task.steady)
         engine = Engine(model, self.recipe.training, self.total, self.world)
+        average = Average(model, self.recipe.training.ema)
         if state is not None:
-            engine.restore(state)
+            average.restore(engine.restore(state))
             self.watch = Watch(**state.notes["watch"])
             if self.world.first:
                 say_changes(state.notes["place"], self.place)
-        return model, engine
+        return model, engine, average
 
-    def run(self, stop: StopRequest) -> str:
+    def run(self, stop: StopRequest, writers: Sequence[str] = ()) -> str:
         """Train to the end."""
         stop.patient = True
         with ExitStack() as open_files:
-            log = open_files.enter_context(Log(self.folder / "log.csv", self.engine.step)) if self.world.first else None
+            log = open_files.enter_context(Log(self.folder, self.engine.step, writers)) if self.world.first else None
             self._loop(log, stop)
         self.world.agree(lambda: write_json(self.folder / "provenance.json", self._provenance()))
         done = f"{self.folder}: validation {self.watch.best:.4g} at step {self.watch.best_step} of {self.total}"
@@ -129,7 +136,8 @@ class Fit:
                 error = self._validate() if due else None
                 if due or self.engine.step % rows == 0:
                     if log:
-                        log.row(self.engine, sum(losses) / len(losses), error, norm, self.watch.seconds)
+                        rate, mean = self.engine.rate, sum(losses) / len(losses)
+                        log.write(Row(self.engine.step, self.total, mean, error, rate, norm, self.watch.seconds))
                     losses = []
                 # Together, because all have to hand in their share of the weights, and all have to leave.
                 stopping, late = self.world.any(bool(stop), self.world.first and now - saved > CHECKPOINT_SECONDS)
@@ -151,42 +159,44 @@ class Fit:
 
     def _step(self, step: int) -> tuple[float, float]:
         self.model.train()
-        share = self.pairs.share(step, self.world.rank, self.world.size)
-        parts = [
-            Pair(*each) for each in zip(*(part.tensor_split(self.recipe.training.accumulate) for part in share), strict=True)
-        ]
+        parts = self.pairs.share(step, self.world.rank, self.world.size).parts(self.recipe.training.accumulate)
         try:
             done = self.engine.update(list(enumerate(parts)), self._sums, partial(loss_of, config=self.recipe.training.loss))
         except NotFinite as error:
             self._leave_state(error)
         if self.recipe.training.project:
             project(self.model, self.recipe.training.project)
+        self.average.update(self.engine.step)
         return done
 
-    def _sums(self, model: Normalized, numbered: tuple[int, Pair]) -> Float[Tensor, "*steps terms 2"]:
+    def _sums(self, model: Normalized, numbered: tuple[int, Batch]) -> Float[Tensor, "terms 2"]:
         """What the loss of a part of the batch is made of."""
-        number, pair = numbered
+        number, part = numbered
         draws(self.recipe.seed, self.engine.step, self.world.rank, number)
-        state, following, static = (part.to(self.world.device, non_blocking=True) for part in pair)
         with reduced(self.recipe.training.precision, self.world.device):
-            prediction, target = model.training_pair(state, static, following)
+            prediction, target = learned(model, part.to(self.world.device), self.recipe.training.objective)
         return loss_sums(prediction.to(target.dtype), target, self.task, self.recipe.training.loss)
 
     def _validate(self) -> float:
-        """Mean one-step relative L1 over the validation part, in physical units; the best weights are kept."""
+        """Mean relative L1 over the validation part, in physical units; the best weights, or their mean, are kept."""
         self.model.eval()
-        error = one_step_error(self._predict, self.validation, self.recipe.training.batch, self.world)
-        if error < self.watch.best:
-            self.watch.best, self.watch.best_step = error, self.engine.step
-            weights = self.engine.weights()
-            self.world.agree(lambda: save_state(self.folder, weights, self.recipe.model, self.task))
+        settings = self.recipe.training
+        chosen = validation_windows(settings.objective, self.validation.trajectories.snapshots)
+        with self.average.applied():
+            error = validation_error(self._predict, self.validation, chosen, settings.batch, self.world)
+            if error < self.watch.best:
+                self.watch.best, self.watch.best_step = error, self.engine.step
+                weights = self.engine.weights()
+                self.world.agree(lambda: save_state(self.folder, weights, self.recipe.model, self.task))
         return error
 
-    def _predict(self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]:
-        return self.engine.call(Normalized.__call__, state, static)
+    def _predict(
+        self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], lead: Float[Tensor, " b"]
+    ) -> Float[Tensor, "b c h w"]:
+        return self.engine.call(Normalized.__call__, state, static, lead if self.model.takes_lead_time else None)
 
     def _state(self) -> State:
-        return self.engine.state({"watch": vars(self.watch), "place": self.place})
+        return self.engine.state({"watch": vars(self.watch), "place": self.place}, self.average.tensors)
 
     def _save(self) -> None:
         state = self._state()
@@ -216,37 +226,3 @@ class Fit:
 
 def _plain(statistics: Statistics) -> dict[str, list[float]]:
     return {name: value.tolist() for name, value in vars(statistics).items()}
-
-
-class Log:
-    """log.csv: rows past the step that training resumes from are dropped."""
-
-    def __init__(self, path: Path, step: int) -> None:
-        self.path, self.step = path, step
-
-    def __enter__(self) -> Log:
-        """Open for appending, at the right place."""
-        kept = []
-        if self.path.exists():
-            with self.path.open(newline="") as stream:
-                kept = [
-                    row for row in csv.DictReader(stream) if (row["step"] or "").isdigit() and int(row["step"]) <= self.step
-                ]
-        with written_aside(self.path) as aside, aside.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, LOG_FIELDS)
-            writer.writeheader()
-            writer.writerows(kept)
-        self._stream = self.path.open("a", newline="")
-        self._writer = csv.writer(self._stream)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self._stream.close()
-
-    def row(self, engine: Engine, loss: float, validation: float | None, norm: float, seconds: float) -> None:
-        """Write one row at once."""
-        rate = engine.optimizer.param_groups[0]["lr"]
-        shown = "" if validation is None else f"{validation:.6g}"
-        self._writer.writerow((engine.step, f"{loss:.6g}", shown, f"{rate:.6g}", f"{norm:.6g}", f"{seconds:.2f}"))
-        self._stream.flush()

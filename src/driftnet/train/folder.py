@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,15 +18,22 @@ def claim(held: ExitStack, folder: Path, recipe: Recipe, overwrite: bool) -> str
     """Lock the folder for as long as the stack holds; what there is to say where nothing is left to do."""
     held.enter_context(locked(folder / ".lock", str(folder)))
     if overwrite:
-        for path in folder.iterdir():
-            if path.name != ".lock":
-                path.unlink()
+        _empty(folder)
     tidy(folder)
     _refuse_others(folder / "config.yaml", settings_of(recipe))
     if not (folder / "provenance.json").exists():
         return None
     best = read_json(folder / "provenance.json").get("best_validation", float("nan"))
     return f"{folder} is already trained (validation {best:.4g}); give --overwrite to train it again"
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the lock."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != ".lock":
+            path.unlink()
 
 
 def settings_of(recipe: Recipe) -> str:
