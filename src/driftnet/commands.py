@@ -90,7 +90,7 @@ def train(names: list[str], flags: list[str]) -> str:
     recipe = Recipe(task_name, preset, str(options.data), options.seed, options.model, options.training, options.trajectories)
     if options.dry_run:
         return dry_run(recipe, options.device, options.loading)
-    return run(recipe, run_folder(options.runs, recipe), options.device, options.loading, options.overwrite, options.log)
+    return run(recipe, run_folder(options.runs, recipe), options.device, options.loading, options.overwrite, options.writers)
 
 
 def status(names: list[str], flags: list[str]) -> str:

@@ -186,7 +186,9 @@ def states(operator: Operator, initial: Fields, static: Float[Tensor, "b s h w"]
         yield state
 
 
-def direct_states(model: Normalized, initial: Fields, static: Float[Tensor, "b s h w"], steps: int) -> Iterator[Fields]:
+def direct_states(
+    model: Callable[..., Tensor], initial: Fields, static: Float[Tensor, "b s h w"], steps: int
+) -> Iterator[Fields]:
     """The states after 1 .. `steps` steps, every one from the first by its lead time."""
     for step in range(1, steps + 1):
         yield model(initial, static, initial.new_full((len(initial),), step * ONE_STEP))

@@ -75,6 +75,16 @@ def describe(folder: Path) -> tuple[Any, ModelConfig]:
     return found, from_dict(ARCHITECTURES[name], options)
 
 
+def require_lead_times(run: Path) -> None:
+    """Refuse direct prediction by a run that has not learned lead times."""
+    kind = recipe_of(run).training.objective.kind
+    if kind != "all-to-all":
+        raise UsageError(
+            f"{run} was trained on {kind}, which knows one lead time; direct prediction needs a run with "
+            "training.objective.kind all-to-all"
+        )
+
+
 def recipe_of(run: Path) -> Recipe:
     """The recipe that a run folder was trained by."""
     task, config = describe(run)

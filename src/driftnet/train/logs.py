@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +18,7 @@ from driftnet.files import write_text, written_aside
 from driftnet.train.signals import Preempted
 
 LOG, FAILURE = "log.csv", "failure.txt"
+LIBRARIES = {"tensorboard": "torch.utils.tensorboard", "wandb": "wandb"}
 
 
 @dataclass(frozen=True)
@@ -127,13 +129,7 @@ def require_writers(names: Sequence[str]) -> None:
 
 def _library(name: str) -> Any:
     try:
-        if name == "wandb":
-            import wandb
-
-            return wandb
-        from torch.utils import tensorboard
-
-        return tensorboard
+        return import_module(LIBRARIES[name])
     except ImportError as error:
         raise UsageError(f"--log {name} needs a library that is not there: pip install 'driftnet[{name}]'") from error
 
