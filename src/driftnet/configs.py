@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 from driftnet.errors import UsageError
@@ -195,6 +195,13 @@ def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "") -> T:
     for key in values:
         require(key in known, f"{where}{key}: unknown setting; known: {', '.join(sorted(known))}")
     return kind(**{key: _typed(hints[key], value, f"{where}{key}.") for key, value in values.items()})
+
+
+def altered(config: T, changes: Mapping[str, Callable[[Any], Any]]) -> T:
+    """The configuration with every field of these names, however deep, replaced by a function of its value."""
+    parts = {entry.name: getattr(config, entry.name) for entry in fields(config)}  # pyright: ignore[reportArgumentType]
+    inner = {name: altered(part, changes) if is_dataclass(part) else part for name, part in parts.items()}
+    return replace(config, **{name: changes[name](part) if name in changes else part for name, part in inner.items()})  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
 def _typed(hint: Any, value: Any, where: str) -> Any:
