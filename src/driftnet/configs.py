@@ -61,7 +61,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Training:
-    """One-step teacher forcing with AdamW and a cosine schedule; defaults are the paper's."""
+    """One-step teacher forcing with AdamW; defaults are the paper's."""
 
     epochs: int = 40
     """Passes over all training pairs."""
@@ -73,6 +73,8 @@ class Training:
     """Trajectories whose pairs are shuffled together; decides the order, and how much is in memory."""
     rate: float = 3e-4
     """Peak learning rate."""
+    schedule: Literal["cosine", "step"] = "cosine"
+    """After the warm-up. cosine: half a cosine to zero; step: a tenth from half of the steps on, a hundredth from three quarters."""
     warmup: float = 0.05
     """Share of the steps over which the rate rises from zero."""
     weight_decay: float = 1e-6

@@ -18,13 +18,16 @@ from torch import Tensor, nn
 from driftnet.configs import Training
 from driftnet.errors import DriftnetError
 from driftnet.files import written_aside
+STEPS_DOWN = (0.5, 0.75)  # He et al. 2016 on CIFAR; the paper does not say where its steps are.
 
 
 def learning_rate(step: int, total: int, config: Training) -> float:
-    """Linear warm-up, then a half cosine to zero; a function of the step, so there is nothing to restore."""
+    """Linear warm-up, then the schedule; a function of the step, so there is nothing to restore."""
     warmup = max(1, round(config.warmup * total))
     if step < warmup:
         return config.rate * (step + 1) / warmup
+    if config.schedule == "step":
+        return config.rate * 0.1 ** sum(step >= total * share for share in STEPS_DOWN)
     return config.rate * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(total - warmup, 1)))
 
 
