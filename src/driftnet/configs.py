@@ -74,7 +74,7 @@ class Training:
     rate: float = 3e-4
     """Peak learning rate."""
     schedule: Literal["cosine", "step"] = "cosine"
-    """After the warm-up. cosine: half a cosine to zero; step: a tenth from half of the steps on, a hundredth from three quarters."""
+    """After the warm-up. cosine: half a cosine to zero; step: a tenth from half of the steps on, a hundredth from 3/4."""
     warmup: float = 0.05
     """Share of the steps over which the rate rises from zero."""
     weight_decay: float = 1e-6

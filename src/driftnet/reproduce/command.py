@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from driftnet import registry
 from driftnet.errors import DriftnetError, UsageError, unknown
@@ -21,6 +22,10 @@ def reproduce(names: list[str], options: ReproduceOptions) -> str:
     any_code = options.code == "any"
     if options.dry_run:
         return show(entries, book, store, options.workers, any_code)
+    if options.render:
+        from driftnet.reproduce.page import write_page
+
+        return write_page(book, store, options.page or _page(options.scale))
     from driftnet.reproduce.suite import run_suite
 
     failures = run_suite(entries, store, Estimate(book.scale), options)
@@ -41,6 +46,10 @@ def selected(names: list[str], book: Cookbook, tasks: Sequence[str]) -> list[Ent
     if not entries:
         raise UsageError(f"{', '.join(names)}: nothing of {', '.join(tasks)} in it")
     return entries
+
+
+def _page(scale: str) -> Path:
+    return Path("docs") / ("results.md" if scale == "laptop" else f"results-{scale}.md")
 
 
 def _done(entries: list[Entry], store: Store, any_code: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,5 +136,3 @@ def text(value: float, digits: int = 3) -> str:
     if not np.isfinite(value):
         return "infinite"
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
-
-

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
 
+from driftnet import registry
 from driftnet.configs import require
 from driftnet.errors import UsageError, unknown
 from driftnet.reproduce.settings import built
@@ -149,6 +150,7 @@ class Scale:
     seeds: int
     models: dict[str, Preset]
     data: dict[str, Data]
+    """The tasks of the scale; an experiment is made of those of its tasks that are here."""
     training: Settings
     costs: Costs
     name: str = ""
@@ -172,9 +174,12 @@ def read_cookbook(folder: Path, scale: str) -> Cookbook:
         raise UsageError(f"{folder}: there are no recipes; --recipes names the folder 'recipes' of the repository")
     if scale not in scales:
         raise unknown("scale", scale, scales)
-    book = Cookbook(experiments, frames, _read(Scale, scales[scale], {"name": scale}))
-    for experiment in experiments.values():
+    book = Cookbook({}, frames, _read(Scale, scales[scale], {"name": scale}))
+    for name, experiment in experiments.items():
         _check(experiment, book)
+        tasks = tuple(task for task in experiment.tasks if task in book.scale.data)
+        if tasks:
+            book.experiments[name] = replace(experiment, tasks=tasks)
     return book
 
 
@@ -194,7 +199,7 @@ def _read(kind: type[T], path: Path, given: dict[str, Any] | None = None) -> T:
 def _check(experiment: Experiment, book: Cookbook) -> None:
     """Names that a recipe uses must exist."""
     for kind, names, known in (
-        ("task with data at this scale", experiment.tasks, book.scale.data),
+        ("task", experiment.tasks, registry.TASKS),
         ("frame", experiment.frames, book.frames),
         ("model of this scale", [row.model for row in experiment.rows.values()], book.scale.models),
     ):

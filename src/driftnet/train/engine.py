@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from driftnet.configs import Training
 from driftnet.errors import DriftnetError
 from driftnet.files import written_aside
+
 STEPS_DOWN = (0.5, 0.75)  # He et al. 2016 on CIFAR; the paper does not say where its steps are.
 
 
