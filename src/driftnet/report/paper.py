@@ -8,8 +8,10 @@ from __future__ import annotations
 FNS_KF = "FNS-KF"
 DRIFT, SCOT = "DRIFT-Net", "scOT"
 
+Figures = dict[str, dict[str, dict[str, float]]]  # Task, row, measure.
 
-def _errors(names: tuple[str, ...], values: dict[str, tuple[float | None, ...]]) -> dict[str, dict[str, dict[str, float]]]:
+
+def _errors(names: tuple[str, ...], values: dict[str, tuple[float | None, ...]]) -> Figures:
     """Rows of final errors, a task each; None where the paper has a dash."""
     return {
         task: {name: {"final": value} for name, value in zip(names, row, strict=True) if value is not None}
@@ -18,7 +20,7 @@ def _errors(names: tuple[str, ...], values: dict[str, tuple[float | None, ...]])
 
 
 MODELS = (SCOT, "FNO", "U-NO", "U-Net-ConvNeXt", "Refiner U-Net", DRIFT)
-MAIN = _errors(
+MAIN: Figures = _errors(
     MODELS,
     {
         "NS-SL": (3.96, 3.69, 3.57, 3.89, 3.48, 3.40),
@@ -32,7 +34,7 @@ MAIN = _errors(
 )
 
 # The final errors are the table's; mean error and slope stand in the text below it.
-KF_LONG = {
+KF_LONG: Figures = {
     "KF-Long-turbulent": {
         SCOT: {"final": 114.14, "rollout_mean": 74.76, "growth_slope": 1.185},
         DRIFT: {"final": 110.87, "rollout_mean": 69.89, "growth_slope": 1.154},
@@ -43,8 +45,8 @@ KF_LONG = {
     },
 }
 
-COSTS = ("parameters", "peak_bytes", "epoch_seconds", "throughput")
-EFFICIENCY = {
+COSTS: tuple[str, ...] = ("parameters", "peak_bytes", "epoch_seconds", "throughput")
+EFFICIENCY: Figures = {
     FNS_KF: {
         name: dict(zip(COSTS, values, strict=True))
         for name, values in {
@@ -64,12 +66,12 @@ VARIANTS = (
     "without 3x3 convolution",
     "without 1x1 linear",
 )
-ABLATION = _errors(
+ABLATION: Figures = _errors(
     VARIANTS,
     {"NS-PwC": (1.09, 1.65, 1.70, 1.36, 1.11, 1.31), "NS-Tracer-PwC": (4.19, 6.32, 6.55, 5.36, 4.36, 4.21)},
 )
 
-WIDTH = {
+WIDTH: Figures = {
     FNS_KF: {
         "scOT 0.5x": {"final": 5.98, "parameters": 10},
         SCOT: {"final": 4.65, "parameters": 20},
@@ -79,8 +81,8 @@ WIDTH = {
 }
 
 # Rates 1e-4, 3e-4 and 1e-3, of which the middle one is used everywhere else.
-RATES = ("1/3 rate", "rate", "10/3 rate")
-LEARNING_RATE = {
+RATES: tuple[str, ...] = ("1/3 rate", "rate", "10/3 rate")
+LEARNING_RATE: Figures = {
     FNS_KF: {
         f"{model}, {rate}, {schedule}": {"final": error}
         for (model, schedule), errors in {
@@ -95,13 +97,13 @@ LEARNING_RATE = {
 
 # 2.5k, 5k, 10k and 20k trajectories.
 SHARES = ("1/8 of the data", "1/4 of the data", "1/2 of the data", "all data")
-SAMPLES = _errors(SHARES, {FNS_KF: (6.25, 5.48, 4.96, 4.32)})
+SAMPLES: Figures = _errors(SHARES, {FNS_KF: (6.25, 5.48, 4.96, 4.32)})
 
-CROSS_RESOLUTION = {
+CROSS_RESOLUTION: Figures = {
     FNS_KF: {DRIFT: {"final@0.5 interpolated": 4.328, "final@0.75 interpolated": 4.331, "final@1 native": 4.324}}
 }
 
-RESOLUTION_SCALING = {
+RESOLUTION_SCALING: Figures = {
     "KF-Long-turbulent": {
         DRIFT: {
             "step_seconds@1 native": 114,
@@ -112,7 +114,7 @@ RESOLUTION_SCALING = {
     }
 }
 
-PUBLISHED: dict[str, dict[str, dict[str, dict[str, float]]]] = {
+PUBLISHED: dict[str, Figures] = {
     "tab:main-results": MAIN,
     "tab:kf-long": KF_LONG,
     "tab:efficiency": EFFICIENCY,

@@ -22,6 +22,10 @@ def reproduce(names: list[str], options: ReproduceOptions) -> str:
     any_code = options.code == "any"
     if options.dry_run:
         return show(entries, book, store, options.workers, any_code)
+    if options.smoke:
+        from driftnet.reproduce.smoke import smoke
+
+        return smoke(entries, options.device)
     if options.render:
         from driftnet.reproduce.page import write_page
 

@@ -72,6 +72,8 @@ class Experiment:
 
     title: str
     about: str
+    place: int
+    """Among the experiments, in the page and where all are run."""
     published: str
     """Where in the paper: a label of report/paper.py, or empty."""
     tasks: tuple[str, ...]
@@ -177,10 +179,11 @@ def read_cookbook(folder: Path, scale: str) -> Cookbook:
     book = Cookbook({}, frames, _read(Scale, scales[scale], {"name": scale}))
     for name, experiment in experiments.items():
         _check(experiment, book)
-        tasks = tuple(task for task in experiment.tasks if task in book.scale.data)
+        tasks = tuple(task for task in experiment.tasks if experiment.kind == "costs" or task in book.scale.data)
         if tasks:
             book.experiments[name] = replace(experiment, tasks=tasks)
-    return book
+    order = sorted(book.experiments.values(), key=lambda each: (each.place, each.name))
+    return replace(book, experiments={each.name: each for each in order})
 
 
 def _read(kind: type[T], path: Path, given: dict[str, Any] | None = None) -> T:
