@@ -14,6 +14,7 @@ from driftnet.options.bench import BENCH
 from driftnet.options.data import FetchOptions, GenerateOptions, InspectOptions, MergeOptions
 from driftnet.options.evaluate import EvaluateOptions, PredictOptions
 from driftnet.options.report import ReportOptions
+from driftnet.options.reproduce import ReproduceOptions
 from driftnet.options.train import StatusOptions, TrainOptions
 from driftnet.tasks.base import Task
 
@@ -131,6 +132,14 @@ def report(names: list[str], flags: list[str]) -> str:
     return write_report([Path(name) for name in names], options)
 
 
+def reproduce(names: list[str], flags: list[str]) -> str:
+    """Run experiments of the paper."""
+    options = _options("reproduce", ReproduceOptions(), flags)
+    from driftnet.reproduce.command import reproduce as run
+
+    return run(names, options)
+
+
 def bench(names: list[str], flags: list[str]) -> str:
     """Measure what things cost."""
     topic, *rest = names or ["models"]
@@ -175,6 +184,7 @@ COMMANDS = {
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
     "predict": Command("RUN INPUT", "Roll out initial states from a NetCDF or npy file; write NetCDF.", predict),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
+    "reproduce": Command("EXPERIMENT...", "Run experiments of the paper, or all of them; go on where it stopped.", reproduce),
     "bench": Command("TOPIC...", "Measure: data (pairs a second), models [NAME...] (time and memory).", bench),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }

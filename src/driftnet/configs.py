@@ -93,7 +93,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Training:
-    """An objective, AdamW and a cosine schedule; defaults are the paper's."""
+    """An objective and AdamW; defaults are the paper's."""
 
     epochs: int = 40
     """Passes over all training pairs, or windows of more snapshots."""
@@ -105,6 +105,8 @@ class Training:
     """Trajectories whose pairs are shuffled together; decides the order, and how much is in memory."""
     rate: float = 3e-4
     """Peak learning rate."""
+    schedule: Literal["cosine", "step"] = "cosine"
+    """After the warm-up. cosine: half a cosine to zero; step: a tenth from half of the steps on, a hundredth from 3/4."""
     warmup: float = 0.05
     """Share of the steps over which the rate rises from zero."""
     weight_decay: float = 1e-6

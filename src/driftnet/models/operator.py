@@ -171,11 +171,11 @@ def unit_statistics(channels: int, static: int = 0) -> Statistics:
 def count_parameters(model: nn.Module, complex_once: bool = True) -> int:
     """Trainable numbers; a complex one, stored as two reals, counts once or twice.
 
-    A module names its parameters of that kind in `complex_pairs`.
+    A module names its parameters of that kind in `complex_pairs`; an ablation leaves one out.
     """
     reals = sum(parameter.numel() for parameter in model.parameters())
-    pairs = (module.get_parameter(name) for module in model.modules() for name in getattr(module, "complex_pairs", ()))
-    return reals - sum(pair.numel() // 2 for pair in pairs) if complex_once else reals
+    pairs = (getattr(module, name) for module in model.modules() for name in getattr(module, "complex_pairs", ()))
+    return reals - sum(pair.numel() // 2 for pair in pairs if pair is not None) if complex_once else reals
 
 
 def states(operator: Operator, initial: Fields, static: Float[Tensor, "b s h w"], steps: int) -> Iterator[Fields]:

@@ -19,12 +19,16 @@ Part = TypeVar("Part")
 Sums = Callable[[Any, Part], Tensor]  # (model, part of a batch) -> sums over its samples, of which the loss is made.
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
+STEPS_DOWN = (0.5, 0.75)  # He et al. 2016 on CIFAR; the paper does not say where its steps are.
+
 
 def learning_rate(step: int, total: int, config: Training) -> float:
-    """Linear warm-up, then a half cosine to zero; a function of the step, so there is nothing to restore."""
+    """Linear warm-up, then the schedule; a function of the step, so there is nothing to restore."""
     warmup = max(1, round(config.warmup * total))
     if step < warmup:
         return config.rate * (step + 1) / warmup
+    if config.schedule == "step":
+        return config.rate * 0.1 ** sum(step >= total * share for share in STEPS_DOWN)
     return config.rate * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(total - warmup, 1)))
 
 
