@@ -83,7 +83,8 @@ def _status(folder: Path) -> Status:
         return Status(str(folder), "finished", facts["steps"], facts["steps"], float(facts["best_validation"]), 0.0)
     step, total = (int(rows[-1]["step"]), int(rows[-1]["total"])) if rows else (0, None)
     state, note = _unfinished(folder)
-    return Status(str(folder), state, step, total, _best(rows), _left(rows, total), note)
+    left = None if state == "failed" else _left(rows, total)
+    return Status(str(folder), state, step, total, _best(rows), left, note)
 
 
 def _unfinished(folder: Path) -> tuple[str, str]:

@@ -38,7 +38,7 @@ def test_the_mean_stands_in_the_models_place_for_a_while_and_no_bit_of_the_weigh
 
 
 def test_without_a_decay_nothing_is_kept():
-    assert not Average(torch.nn.Linear(3, 2), 0.0).tensors
+    assert not Average(torch.nn.Linear(3, 2), 0.0).tensors()
 
 
 def test_the_mean_is_what_is_validated_and_saved(small_data, tmp_path):

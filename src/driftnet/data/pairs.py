@@ -27,15 +27,16 @@ class Batch(NamedTuple):
     """From the first snapshot to the second: steps of the data / 20, as Poseidon counts."""
     static: Float[Tensor, "b s x y"]
 
+    def split(self, parts: int) -> list[Batch]:
+        """The batch in parts, whose sizes differ by one window at most."""
+        leads, statics, *snapshots = (each.tensor_split(parts) for each in (self.lead, self.static, *self.states))
+        states = zip(*snapshots, strict=True)
+        return [Batch(*each) for each in zip(states, leads, statics, strict=True)]
+
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device; page-locked memory is copied without waiting."""
         lead, static, *states = (each.to(device, non_blocking=True) for each in (self.lead, self.static, *self.states))
         return Batch(tuple(states), lead, static)
-
-    def parts(self, number: int) -> list[Batch]:
-        """The batch in parts, whose sizes differ by one window at most."""
-        cut = [each.tensor_split(number) for each in (self.lead, self.static, *self.states)]
-        return [Batch(tuple(states), lead, static) for lead, static, *states in zip(*cut, strict=True)]
 
 
 class Pairs:
@@ -60,7 +61,7 @@ class Pairs:
         return self.share(step, 0, 1)
 
     def share(self, step: int, number: int, shares: int) -> Batch:
-        """One of `shares` parts of that batch, whose sizes differ by one pair at most."""
+        """One of `shares` parts of that batch, whose sizes differ by one window at most."""
         first, last = (step * self.batch + self.batch * each // shares for each in (number, number + 1))
         places = [self.order.locate(position) for position in range(first, last)]
         blocks = {number: self._block(number) for number, _ in places}

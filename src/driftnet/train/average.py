@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from driftnet.train.spread import like
+from driftnet.errors import DriftnetError
+from driftnet.train.spread import like, whole
 
 
 class Average:
@@ -22,14 +23,14 @@ class Average:
         self.weights = dict(model.named_parameters())
         self.means = {name: weight.detach().clone() for name, weight in self.weights.items()} if decay else {}
 
-    @property
-    def tensors(self) -> Mapping[str, Tensor]:
-        """What has to be kept to go on: nothing where no mean is taken."""
-        return {f"average.{name}": mean for name, mean in self.means.items()}
+    def tensors(self) -> dict[str, Tensor]:
+        """What has to be kept to go on, whole and on the CPU; where weights are sharded, every process has to ask."""
+        return {f"average.{name}": whole(mean).cpu().contiguous() for name, mean in self.means.items()}
 
-    @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take what `tensors` gave, whole."""
+        """Take what `tensors` gave."""
+        if self.means.keys() != {name.removeprefix("average.") for name in tensors}:
+            raise DriftnetError("the checkpoint does not belong to this run: it has the mean of other weights")
         for name, mean in self.means.items():
             mean.copy_(like(tensors[f"average.{name}"], mean))
 

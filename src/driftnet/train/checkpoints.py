@@ -16,7 +16,7 @@ from driftnet.models.tensors import Damaged, read_tensors, write_tensors
 from driftnet.progress import say
 
 LAST, PREVIOUS, NEXT = "last.ckpt", "previous.ckpt", "next.ckpt"
-HALF_WRITTEN = (".*.ckpt.*", ".model.safetensors.*", ".config.*", ".log.csv.*", ".provenance.json.*")
+HALF_WRITTEN = (".*.ckpt.*", ".model.safetensors.*", ".config.*", ".log.csv.*", ".provenance.json.*", ".failure.txt.*")
 
 
 @dataclass(frozen=True)

@@ -27,23 +27,29 @@ LONGEST = 30.0  # Seconds of timed steps after which two of them are enough.
 
 
 def dry_run(recipe: Recipe, device: str, loading: Loading) -> str:
-    """Parameters, steps, memory, time and disk of a run from its beginning."""
+    """Parameters, steps, memory, time and disk of a run from its beginning, said by the first process."""
     # No checkpoint is found there, and none is written.
-    with TemporaryDirectory() as nowhere, joined(device) as world:
+    with joined(device) as world, TemporaryDirectory() as nowhere:
         began = time.perf_counter()
         fit = Fit(recipe, Path(nowhere), world, loading)
         prepared = time.perf_counter() - began
-        seconds = _steps(fit)
-        validation = _validation(fit)
+        seconds, validation = _steps(fit), _validation(fit)
+        disk = _disk(fit)
+    return _report(fit, (prepared, seconds, validation), disk) if world.first else ""
+
+
+def _report(fit: Fit, times: tuple[float, list[float], float], disk: str) -> str:
+    recipe, device = fit.recipe, fit.world.device
+    where = f"{device}" if fit.world.size == 1 else f"{fit.world.size} processes, {device}"
     return "\n".join(
         (
-            f"{recipe.preset} on {fit.task.name}, {device}; nothing was written",
+            f"{recipe.preset} on {fit.task.name}, {where}; nothing was written",
             f"parameters  {count_parameters(fit.model):,}, {count_parameters(fit.model, complex_once=False):,} with a complex "
             "number as two reals",
             f"steps       {fit.total:,} of {fit.pairs.batch} windows; an epoch has {len(fit.pairs):,} windows",
             f"memory      {_memory(fit)}",
-            f"time        {_time(fit, prepared, seconds, validation)}",
-            f"disk        {_disk(fit)}",
+            f"time        {_time(fit, *times)}",
+            f"disk        {disk}",
         )
     )
 
@@ -55,7 +61,8 @@ def _steps(fit: Fit) -> list[float]:
         began = time.perf_counter()
         fit._step(step)
         seconds.append(time.perf_counter() - began)
-        if step >= 2 and sum(seconds) > LONGEST:
+        (enough,) = fit.world.any(step >= 2 and sum(seconds) > LONGEST)  # All stop together.
+        if enough:
             break
     return seconds[1:]
 
@@ -68,17 +75,19 @@ def _validation(fit: Fit) -> float:
     batch = next(consecutive(source, size, chosen)).to(fit.world.device)
     fit.model.eval()
     began = time.perf_counter()
-    fit.model(batch.states[0], batch.static).isfinite().all().item()  # Waits for the device.
-    return (time.perf_counter() - began) * -(-len(source.trajectories) * len(chosen) // len(batch.lead))
+    fit._predict(batch).isfinite().all().item()  # Waits for the device.
+    batches = -(-len(source.trajectories) * len(chosen) // len(batch.lead))
+    return (time.perf_counter() - began) * -(-batches // fit.world.size)
 
 
 def _memory(fit: Fit) -> str:
     kept = fit.validation.trajectories if isinstance(fit.validation, Memory) else None
     more = f"; {_megabytes(size_in_memory(kept))} of validation data come to it (counted)" if kept else ""
     process = f"{_megabytes(resident('VmHWM'))} resident at most in this process, with the training data that are kept"
-    if fit.world.device.type != "cuda":
+    device = fit.world.device
+    if device.type != "cuda":
         return f"{process} (measured){more}"
-    return f"{_megabytes(torch.cuda.max_memory_allocated(fit.world.device))} on the device, {process} (both measured){more}"
+    return f"{_megabytes(torch.cuda.max_memory_allocated(device))} on the device, {process} (both measured){more}"
 
 
 def _time(fit: Fit, prepared: float, seconds: list[float], validation: float) -> str:
@@ -94,10 +103,10 @@ def _time(fit: Fit, prepared: float, seconds: list[float], validation: float) ->
 def _disk(fit: Fit) -> str:
     """From the sizes of the tensors."""
     model, weights = _bytes(fit.model.state_dict().values()), _bytes(fit.model.parameters())
-    checkpoint = model + 2 * weights + _bytes(fit.average.tensors.values())  # Two moments a weight.
+    checkpoint = model + 2 * weights + _bytes(fit.average.means.values())  # Two moments a weight.
     return (
-        f"{_megabytes(model)} for the model and {_megabytes(checkpoint)} for a checkpoint (counted); each is written beside "
-        "the one it replaces"
+        f"{_megabytes(model)} for the model and {_megabytes(checkpoint)} for each of two checkpoints (counted); one more of "
+        "each is there while it is written"
     )
 
 

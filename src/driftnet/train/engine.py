@@ -47,11 +47,6 @@ class Engine:
             self.parameters.values(), lr=config.rate, weight_decay=config.weight_decay, fused=True
         )
 
-    @property
-    def rate(self) -> float:
-        """Learning rate of the last step."""
-        return self.optimizer.param_groups[0]["lr"]
-
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """function(model, *arguments), wherever the weights are."""
         return self.module(function, *arguments)

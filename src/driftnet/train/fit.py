@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -60,16 +60,16 @@ def run_folder(root: Path, recipe: Recipe) -> Path:
     return root / registry.task(recipe.task).name / recipe.preset / str(recipe.seed)
 
 
-def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool, log: Sequence[str] = ()) -> str:
+def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool, writers: Sequence[str] = ()) -> str:
     """Train, or go on training, or find it done; returns what happened in one line, on the first process."""
-    require_writers(log)
+    require_writers(writers)
     with stop_on_signals() as stop, joined(device) as world, ExitStack() as held:
         said = world.agree(lambda: claim(held, folder, recipe, overwrite))
         if said is None:
             fit = Fit(recipe, folder, world, loading)  # Refuses unusable data before anything is written.
             world.agree(lambda: write_text(folder / "config.yaml", settings_of(recipe)))
-            with failure_noted(folder) if world.first else nullcontext():
-                said = fit.run(stop, log)
+            with failure_noted(folder, world.first):
+                said = fit.run(stop, writers)
         return said if world.first else ""
 
 
@@ -136,8 +136,7 @@ class Fit:
                 error = self._validate() if due else None
                 if due or self.engine.step % rows == 0:
                     if log:
-                        rate, mean = self.engine.rate, sum(losses) / len(losses)
-                        log.write(Row(self.engine.step, self.total, mean, error, rate, norm, self.watch.seconds))
+                        log.write(self._row(sum(losses) / len(losses), error, norm))
                     losses = []
                 # Together, because all have to hand in their share of the weights, and all have to leave.
                 stopping, late = self.world.any(bool(stop), self.world.first and now - saved > CHECKPOINT_SECONDS)
@@ -149,6 +148,10 @@ class Fit:
                     where = f"stopped at step {self.engine.step} of {self.total}"
                     self.world.leave(stop.error(f"{where}; the same command goes on from there"))
 
+    def _row(self, loss: float, error: float | None, norm: float) -> Row:
+        rate = self.engine.optimizer.param_groups[0]["lr"]
+        return Row(self.engine.step, self.total, loss, error, rate, norm, self.watch.seconds)
+
     @contextmanager
     def _progress(self) -> Iterator[Advance]:
         if not self.world.first:
@@ -159,7 +162,8 @@ class Fit:
 
     def _step(self, step: int) -> tuple[float, float]:
         self.model.train()
-        parts = self.pairs.share(step, self.world.rank, self.world.size).parts(self.recipe.training.accumulate)
+        share = self.pairs.share(step, self.world.rank, self.world.size)
+        parts = share.split(self.recipe.training.accumulate)
         try:
             done = self.engine.update(list(enumerate(parts)), self._sums, partial(loss_of, config=self.recipe.training.loss))
         except NotFinite as error:
@@ -169,7 +173,7 @@ class Fit:
         self.average.update(self.engine.step)
         return done
 
-    def _sums(self, model: Normalized, numbered: tuple[int, Batch]) -> Float[Tensor, "terms 2"]:
+    def _sums(self, model: Normalized, numbered: tuple[int, Batch]) -> Float[Tensor, "*steps terms 2"]:
         """What the loss of a part of the batch is made of."""
         number, part = numbered
         draws(self.recipe.seed, self.engine.step, self.world.rank, number)
@@ -190,13 +194,12 @@ class Fit:
                 self.world.agree(lambda: save_state(self.folder, weights, self.recipe.model, self.task))
         return error
 
-    def _predict(
-        self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], lead: Float[Tensor, " b"]
-    ) -> Float[Tensor, "b c h w"]:
-        return self.engine.call(Normalized.__call__, state, static, lead if self.model.takes_lead_time else None)
+    def _predict(self, batch: Batch) -> Float[Tensor, "b c h w"]:
+        lead = batch.lead if self.model.takes_lead_time else None
+        return self.engine.call(Normalized.__call__, batch.states[0], batch.static, lead)
 
     def _state(self) -> State:
-        return self.engine.state({"watch": vars(self.watch), "place": self.place}, self.average.tensors)
+        return self.engine.state({"watch": vars(self.watch), "place": self.place}, self.average.tensors())
 
     def _save(self) -> None:
         state = self._state()

@@ -109,8 +109,11 @@ def read_log(path: Path) -> list[dict[str, str]]:
 
 
 @contextmanager
-def failure_noted(folder: Path) -> Iterator[None]:
+def failure_noted(folder: Path, first: bool = True) -> Iterator[None]:
     """Leave a line in failure.txt where training fails, for `driftnet status`; a new start takes it away."""
+    if not first:
+        yield
+        return
     (folder / FAILURE).unlink(missing_ok=True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The error of single applications on the validation part, shared among processes."""
+"""The error of single predictions on the validation part, shared among processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from driftnet.data.pairs import consecutive
+from driftnet.data.pairs import Batch, consecutive
 from driftnet.data.sources import Source
 from driftnet.data.windows import Window
 from driftnet.metrics.errors import relative_l1
@@ -16,13 +16,9 @@ from driftnet.train.world import ALONE, World
 
 @torch.no_grad()
 def validation_error(
-    predict: Callable[[Tensor, Tensor, Tensor], Tensor],
-    source: Source,
-    chosen: Sequence[Window],
-    batch: int,
-    world: World = ALONE,
+    predict: Callable[[Batch], Tensor], source: Source, chosen: Sequence[Window], batch: int, world: World = ALONE
 ) -> float:
-    """Relative L1 of single applications (state, static, lead time) to true states, averaged over pairs and quantities.
+    """Relative L1 of predictions from true states, averaged over the pairs chosen of every trajectory and over quantities.
 
     Batches go round the processes, and every pair's error is kept apart until the end: the same bits on any number of them.
     """
@@ -35,8 +31,8 @@ def validation_error(
         # Sharded weights are put together by all at once: those without a batch in the last round join in its last one.
         if not mine and not (number == last and world.rank > last % world.size):
             continue
-        (state, following), lead, static = pair.to(world.device)
-        prediction = predict(state, static, lead)
+        given = pair.to(world.device)
+        prediction, following = predict(given), given.states[1]
         if mine:
             found = torch.stack([relative_l1(prediction[:, group], following[:, group]) for group in groups]).mean(0)
             errors[number * batch : number * batch + len(found)] = found
