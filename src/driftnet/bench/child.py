@@ -39,7 +39,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     task: Task = registry.task(case["task"])
     device = torch.device(case["device"])
     start = resident("VmRSS")
-    model = build(registry.model(case["model"]), task, unit_statistics(len(task.components))).to(device)
+    model = build(registry.model(case["model"]), task, unit_statistics(len(task.components), len(task.static))).to(device)
     state, target, static = _inputs(task, case["batch"], case["resolution"], device)
     step = _training_step(model, task, state, target, static)
     steps = timed(step, case["steps"], device)
