@@ -7,18 +7,20 @@ from collections.abc import Sequence
 
 from driftnet.commands import COMMANDS
 from driftnet.configs import require
-from driftnet.errors import DriftnetError, UsageError, unknown
+from driftnet.errors import DriftnetError, unknown
 
-FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+FAILURE, INTERRUPTED = 1, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; leave with 0, with 1 after a failure, with 2 where the command itself is wrong."""
     try:
-        print(_dispatch(list(sys.argv[1:] if arguments is None else arguments)))
+        said = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        if said:  # Of several processes, one speaks.
+            print(said)
     except DriftnetError as error:
         print(f"driftnet: {error}", file=sys.stderr)
-        sys.exit(USAGE if isinstance(error, UsageError) else getattr(error, "exit_code", FAILURE))
+        sys.exit(error.exit_code)
     except OSError as error:
         if error.filename is None:
             raise
@@ -63,5 +65,5 @@ def _overview() -> str:
         "Neural surrogates of PDEs, from the equation to the report.\n\n"
         f"usage: driftnet COMMAND NAME... [--config FILE] [--option value]...\n\n{verbs}\n\n"
         "Every command has --help and, but for info, --print_config. Exit codes: 0, 1 a failure, 2 a wrong command,\n"
-        "75 another process is at work on the same files, 130 interrupted."
+        "75 try again later (another process is at work on the same files, or the system ended this one), 130 interrupted."
     )

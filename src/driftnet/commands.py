@@ -14,7 +14,8 @@ from driftnet.options.bench import BENCH
 from driftnet.options.data import FetchOptions, GenerateOptions, InspectOptions, MergeOptions
 from driftnet.options.evaluate import EvaluateOptions, PredictOptions
 from driftnet.options.report import ReportOptions
-from driftnet.options.train import TrainOptions
+from driftnet.options.reproduce import ReproduceOptions
+from driftnet.options.train import StatusOptions, TrainOptions
 from driftnet.tasks.base import Task
 
 
@@ -83,11 +84,22 @@ def train(names: list[str], flags: list[str]) -> str:
     options = _options("train", defaults, flags)
     _limit_threads(options.threads)
     from driftnet.configs import Recipe
+    from driftnet.train.dry import dry_run
     from driftnet.train.fit import run_folder
     from driftnet.train.fit import train as run
 
     recipe = Recipe(task_name, preset, str(options.data), options.seed, options.model, options.training, options.trajectories)
-    return run(recipe, run_folder(options.runs, recipe), options.device, options.loading, options.overwrite)
+    if options.dry_run:
+        return dry_run(recipe, options.device, options.loading)
+    return run(recipe, run_folder(options.runs, recipe), options.device, options.loading, options.overwrite, options.writers)
+
+
+def status(names: list[str], flags: list[str]) -> str:
+    """List runs and how far they are."""
+    options = _options("status", StatusOptions(), flags)
+    from driftnet.status import table
+
+    return table([Path(name) for name in names], options.json)
 
 
 def evaluate(names: list[str], flags: list[str]) -> str:
@@ -118,6 +130,14 @@ def report(names: list[str], flags: list[str]) -> str:
     from driftnet.report.page import write_report
 
     return write_report([Path(name) for name in names], options)
+
+
+def reproduce(names: list[str], flags: list[str]) -> str:
+    """Run experiments of the paper."""
+    options = _options("reproduce", ReproduceOptions(), flags)
+    from driftnet.reproduce.command import reproduce as run
+
+    return run(names, options)
 
 
 def bench(names: list[str], flags: list[str]) -> str:
@@ -160,9 +180,11 @@ COMMANDS = {
     "merge": Command("SHARD...", "Join the shards of a data set into the file that one run would have made.", merge),
     "inspect": Command("FILE", "Look at a data file: shapes, axes, values, and the YAML that makes it a task.", inspect),
     "train": Command("TASK MODEL", "Train a model on a task; go on where an interrupted run stopped.", train),
+    "status": Command("RUNS...", "List the runs below folders: state, step, best validation and time left.", status),
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
     "predict": Command("RUN INPUT", "Roll out initial states from a NetCDF or npy file; write NetCDF.", predict),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
+    "reproduce": Command("EXPERIMENT...", "Run experiments of the paper, or all of them; go on where it stopped.", reproduce),
     "bench": Command("TOPIC...", "Measure: data (pairs a second), models [NAME...] (time and memory).", bench),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }

@@ -9,9 +9,13 @@ from difflib import get_close_matches
 class DriftnetError(Exception):
     """Something failed for a reason that its one-line message states (exit code 1)."""
 
+    exit_code = 1
+
 
 class UsageError(DriftnetError):
     """The request itself is wrong (exit code 2)."""
+
+    exit_code = 2
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import platform
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from driftnet.errors import DriftnetError, UsageError
+
+LOCK_ATTEMPTS, LOCK_PAUSE = 4, 0.05  # `driftnet status` shares a lock for microseconds, to see whether it is held.
 
 
 class Busy(DriftnetError):
@@ -77,10 +80,14 @@ def locked(path: Path, what: str) -> Iterator[None]:
     """Hold an exclusive lock on the file `path`; refuse in one line while another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise Busy(f"another process is working on {what}") from error
+        for patience in reversed(range(LOCK_ATTEMPTS)):
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if not patience:
+                    raise Busy(f"another process is working on {what}") from error
+                time.sleep(LOCK_PAUSE)
         yield
 
 

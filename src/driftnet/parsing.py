@@ -58,7 +58,9 @@ def _check_groups(where: str, parsed: Namespace, defaults: Any) -> None:
 def _add(parser: ArgumentParser, name: str, default: Any, options: type) -> None:
     described = _described_fields(options)[name]
     if default is False:
-        parser.add_argument(f"--{name}", action="store_true", help=described)
+        # Both spellings: dashes on the command line are usual, and a YAML file has the field's name.
+        spellings = dict.fromkeys((f"--{name}", f"--{name.replace('_', '-')}"))
+        parser.add_argument(*spellings, action="store_true", help=described)
     else:
         kind = type(default) if is_dataclass(default) else get_type_hints(options)[name]
         parser.add_argument(f"--{name}", type=kind, default=default, help=described)

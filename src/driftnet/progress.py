@@ -39,14 +39,16 @@ def _bar(label: str, total: int, done: int) -> Iterator[Advance]:
         "{task.description}",
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        bar = bars.add_task(label, total=total, completed=done, note="")
+        bar = bars.add_task(label, total=total, completed=done, note="", speed="")
 
         def advance(units: int = 1, note: str = "") -> None:
             bars.update(bar, advance=units, note=note)
+            bars.update(bar, speed=f"{bars.tasks[0].speed or 0:.3g}/s")
 
         yield advance
 
@@ -62,5 +64,21 @@ class _Lines:
         if now - self.last < PLAIN_INTERVAL and self.done < self.total:
             return
         self.last = now
-        left = (now - self.start) * (self.total - self.done) / max(self.done - self.first, 1)
-        print(f"{self.label}: {self.done}/{self.total}, {left:.0f} s left {note}".rstrip(), file=sys.stderr, flush=True)
+        speed = (self.done - self.first) / max(now - self.start, 1e-9)
+        left = f"{speed:.3g}/s, {duration((self.total - self.done) / speed)} left" if speed else "not begun"
+        print(f"{self.label}: {self.done}/{self.total}, {left} {note}".rstrip(), file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: 45 s, 12 min 5 s, 3 h 4 min, 2 d 5 h."""
+    whole = round(seconds)
+    for size, name, smaller, part in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {name}" + (f" {rest} {part}" if rest else "")
+    return f"{whole} s"
+
+
+def say(line: str) -> None:
+    """One line for the person, beside the progress."""
+    print(f"driftnet: {line}", file=sys.stderr, flush=True)

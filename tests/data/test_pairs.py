@@ -6,13 +6,15 @@ import pytest
 import torch
 
 from driftnet import registry
+from driftnet.configs import Objective
 from driftnet.data.order import Order
-from driftnet.data.pairs import Pairs, consecutive
+from driftnet.data.pairs import Batch, Pairs, consecutive, order_of
 from driftnet.data.sources import Disk, Memory
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.store import Layout, lay_out, place
 from driftnet.data.trajectories import Trajectories
-from driftnet.errors import DriftnetError
+from driftnet.data.windows import Window, validation_windows, windows
+from driftnet.errors import DriftnetError, UsageError
 
 TASK = registry.task("NS-PwC")
 EPOCH = 12  # Pairs of the four training trajectories.
@@ -23,30 +25,38 @@ def training(small_data):
     return Trajectories(small_data, TASK, "train")
 
 
-def sequence(order: Order, first: int, last: int) -> list[tuple[int, int]]:
+FIVE = windows(Objective(), 6)  # Single steps of a trajectory of six snapshots.
+
+
+def shuffled(source, batch: int, seed: int, buffer: int = 128, objective: Objective | None = None, **more) -> Pairs:
+    return Pairs(source, batch, order_of(source.trajectories, seed, buffer, objective), **more)
+
+
+def sequence(order: Order, first: int, last: int) -> list[tuple[int, Window]]:
     return [order.block(block)[place] for block, place in map(order.locate, range(first, last))]
 
 
-def same(first, second) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+def same(first: Batch, second: Batch) -> bool:
+    parts = zip((*first.states, *first[1:]), (*second.states, *second[1:]), strict=True)
+    return all(torch.equal(a, b) for a, b in parts)
 
 
 @pytest.mark.parametrize("buffer", [1, 2, 3, 7, 8, 100])
 def test_every_epoch_holds_every_pair_once_in_its_own_order(buffer):
-    order = Order(trajectories=8, per_trajectory=5, buffer=buffer, seed=3)
-    everything = [(trajectory, first) for trajectory in range(8) for first in range(5)]
+    order = Order(trajectories=8, windows=FIVE, buffer=buffer, seed=3)
+    everything = [(trajectory, (first, first + 1)) for trajectory in range(8) for first in range(5)]
     epochs = [sequence(order, 40 * epoch, 40 * (epoch + 1)) for epoch in range(3)]
     assert all(sorted(epoch) == everything for epoch in epochs)
     assert epochs[0] != epochs[1] != epochs[2] != everything
 
 
 def test_a_block_draws_on_no_more_trajectories_than_the_buffer_has_room_for():
-    order = Order(trajectories=8, per_trajectory=5, buffer=3, seed=3)
+    order = Order(trajectories=8, windows=FIVE, buffer=3, seed=3)
     assert [len({trajectory for trajectory, _ in order.block(number)}) for number in range(6)] == [3, 3, 2, 3, 3, 2]
 
 
 def test_seed_and_buffer_decide_the_order():
-    orders = [Order(8, 5, buffer, seed) for buffer, seed in ((3, 0), (3, 1), (4, 0), (8, 0), (3, 0))]
+    orders = [Order(8, FIVE, buffer, seed) for buffer, seed in ((3, 0), (3, 1), (4, 0), (8, 0), (3, 0))]
     shown = [sequence(order, 0, 40) for order in orders]
     assert shown[0] == shown[4]
     assert all(shown[i] != shown[j] for i in range(4) for j in range(i))
@@ -54,7 +64,7 @@ def test_seed_and_buffer_decide_the_order():
 
 def test_one_block_of_everything_is_a_shuffle_of_all_pairs():
     """First and last position hold every pair about equally often."""
-    order = Order(trajectories=3, per_trajectory=2, buffer=3, seed=0)
+    order = Order(trajectories=3, windows=FIVE[:2], buffer=3, seed=0)
     for spot in (0, 5):
         seen = [order.block(epoch)[spot] for epoch in range(1200)]
         counts = [seen.count(pair) for pair in set(seen)]
@@ -65,20 +75,20 @@ def test_one_block_of_everything_is_a_shuffle_of_all_pairs():
 
 @pytest.mark.parametrize("buffer", [1, 3, 4])
 def test_a_batch_is_a_function_of_seed_and_step_alone(training, buffer):
-    straight = Pairs(Disk(training), batch=5, seed=3, buffer=buffer)
+    straight = shuffled(Disk(training), batch=5, seed=3, buffer=buffer)
     batches = [straight[step] for step in range(6)]
-    again = Pairs(Disk(training), batch=5, seed=3, buffer=buffer)
+    again = shuffled(Disk(training), batch=5, seed=3, buffer=buffer)
     for step in (5, 0, 3, 3, 2):
         assert same(again[step], batches[step])
-    assert not same(Pairs(Disk(training), batch=5, seed=4, buffer=buffer)[0], batches[0])
+    assert not same(shuffled(Disk(training), batch=5, seed=4, buffer=buffer)[0], batches[0])
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 4, 100])
 @pytest.mark.parametrize("batch", [1, 5, 30])
 def test_an_epoch_of_batches_is_every_pair_of_consecutive_snapshots_of_one_trajectory(training, buffer, batch):
-    pairs = Pairs(Disk(training), batch, seed=0, buffer=buffer)
+    pairs = shuffled(Disk(training), batch, seed=0, buffer=buffer)
     steps = [pairs[step] for step in range(-(-EPOCH // batch))]
-    states, targets = (torch.cat([step[part] for step in steps])[:EPOCH] for part in (0, 1))
+    states, targets = (torch.cat([step.states[part] for step in steps])[:EPOCH] for part in (0, 1))
     fields = [training[index] for index in range(4)]
     position = {tuple(f[t].flatten()[:50].tolist()): (i, t) for i, f in enumerate(fields) for t in range(4)}
     seen = [position[tuple(state.flatten()[:50].tolist())] for state in states]
@@ -91,7 +101,7 @@ def test_neither_prefetching_nor_where_the_data_wait_changes_a_batch(training, m
     plain = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *size, pin_memory=False, **more: plain(*size, **more))
     variants = [
-        Pairs(source(training), 5, seed=1, buffer=3, prefetch=prefetch, pinned=pinned)
+        shuffled(source(training), 5, seed=1, buffer=3, prefetch=prefetch, pinned=pinned)
         for source in (Disk, Memory)
         for prefetch in (True, False)
         for pinned in (True, False)
@@ -105,7 +115,7 @@ def test_restarting_reads_the_blocks_of_the_batch_and_no_others(training):
     read = []
     source = Disk(training)
     source._announce = read.append
-    pairs = Pairs(source, batch=2, seed=0, buffer=2, prefetch=False)
+    pairs = shuffled(source, batch=2, seed=0, buffer=2, prefetch=False)
     for step, blocks in ((3, [1]), (100, [33]), (2, [0])):
         read.clear()
         pairs[step]
@@ -114,14 +124,16 @@ def test_restarting_reads_the_blocks_of_the_batch_and_no_others(training):
 
 
 def test_the_next_block_is_read_before_it_is_asked_for(training):
-    pairs = Pairs(Disk(training), batch=2, seed=0, buffer=2)
+    pairs = shuffled(Disk(training), batch=2, seed=0, buffer=2)
     pairs[0]
     assert set(pairs._blocks) == {0, 1}
-    assert same(pairs._blocks[1].result(timeout=10).pair(0), Pairs(Disk(training), 1, 0, 2)._block(1).pair(0))
+    awaited = pairs._blocks[1].result(timeout=10).example(0)
+    expected = shuffled(Disk(training), 1, 0, 2)._block(1).example(0)
+    assert torch.equal(awaited[0][0], expected[0][0])
 
 
 def test_a_failure_of_the_reading_thread_is_raised_where_its_batch_is_asked_for(training, monkeypatch):
-    pairs = Pairs(Memory(training), batch=5, seed=0)
+    pairs = shuffled(Memory(training), batch=5, seed=0)
 
     def broken(self, index):
         raise DriftnetError("the disk is gone")
@@ -134,17 +146,58 @@ def test_a_failure_of_the_reading_thread_is_raised_where_its_batch_is_asked_for(
 @pytest.mark.parametrize("batch", [1, 5, 12, 100])
 def test_consecutive_pairs_are_all_of_them_in_the_order_of_the_file(training, batch):
     batches = list(consecutive(Disk(training), batch))
-    assert [len(each.state) for each in batches[:-1]] == [batch] * (len(batches) - 1)
+    assert [len(each.lead) for each in batches[:-1]] == [batch] * (len(batches) - 1)
     fields = torch.stack([training[index] for index in range(4)])
-    assert torch.equal(torch.cat([each.state for each in batches]), fields[:, :-1].flatten(0, 1))
-    assert torch.equal(torch.cat([each.target for each in batches]), fields[:, 1:].flatten(0, 1))
+    assert torch.equal(torch.cat([each.states[0] for each in batches]), fields[:, :-1].flatten(0, 1))
+    assert torch.equal(torch.cat([each.states[1] for each in batches]), fields[:, 1:].flatten(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        (Objective(), [(0, 1), (1, 2), (2, 3)]),
+        (Objective("all-to-all"), [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]),
+        (Objective("all-to-all", longest=2), [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]),
+        (Objective("all-to-all", longest=1), [(0, 1), (1, 2), (2, 3)]),
+        (Objective("unrolled"), [(0, 1, 2), (1, 2, 3)]),
+        (Objective("pushforward", steps=3), [(0, 1, 2, 3)]),
+    ],
+)
+def test_an_epoch_holds_every_window_of_an_objective_once(objective, expected, training):
+    assert sorted(windows(objective, 4)) == expected
+    pairs = shuffled(Disk(training), 5, seed=0, buffer=2, objective=objective)
+    count = 4 * len(expected)
+    assert len(pairs) == count
+    batches = [pairs[step] for step in range(-(-count // 5))]
+    fields = [training[index] for index in range(4)]
+    position = {tuple(f[t].flatten()[:50].tolist()): (i, t) for i, f in enumerate(fields) for t in range(4)}
+    found = []
+    for batch in batches:
+        for sample in range(5):
+            snapshots = [position[tuple(state[sample].flatten()[:50].tolist())] for state in batch.states]
+            assert len({trajectory for trajectory, _ in snapshots}) == 1
+            numbers = tuple(number for _, number in snapshots)
+            assert batch.lead[sample].item() == pytest.approx((numbers[1] - numbers[0]) / 20)
+            found.append((snapshots[0][0], numbers))
+    assert sorted(found[:count]) == [(trajectory, window) for trajectory in range(4) for window in expected]
+
+
+def test_all_to_all_is_validated_at_every_lead_time_and_the_others_at_single_steps():
+    assert validation_windows(Objective("all-to-all", longest=2), 4) == ((0, 1), (0, 2))
+    assert validation_windows(Objective("unrolled", steps=3), 4) == ((0, 1), (1, 2), (2, 3))
+
+
+@pytest.mark.parametrize("objective", [Objective("unrolled", steps=4), Objective("all-to-all", longest=4)])
+def test_windows_longer_than_a_trajectory_are_refused(objective):
+    with pytest.raises(UsageError, match="4 is more than the 3 steps of a trajectory"):
+        windows(objective, 4)
 
 
 READ_AN_EPOCH = """
 import resource, sys
 from pathlib import Path
 from driftnet import registry
-from driftnet.data.pairs import Pairs
+from driftnet.data.pairs import Pairs, order_of
 from driftnet.data.sources import Disk
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.trajectories import Trajectories
@@ -152,11 +205,11 @@ import torch
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 torch.set_num_threads(1)
 source = Disk(Trajectories(Path(sys.argv[1]), registry.task("NS-PwC"), "train"))
-pairs = Pairs(source, batch=40, seed=0, buffer=8)
+pairs = Pairs(source, 40, order_of(source.trajectories, 0, 8))
 before, read = peak(), 0
 for step in range(len(pairs) // 40):
     batch = pairs[step]
-    read += batch.state.nbytes
+    read += batch.states[0].nbytes
 print(read, peak() - before)
 """
 

@@ -5,7 +5,7 @@ import torch
 
 from driftnet import registry
 from driftnet.data.loading import Loading
-from driftnet.data.pairs import Pairs
+from driftnet.data.pairs import Pairs, order_of
 from driftnet.data.sources import Disk, Memory, announcer, size_in_memory, sources
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.trajectories import Trajectories
@@ -42,7 +42,7 @@ def test_a_source_gives_the_trajectories_that_were_asked_for_in_that_order(parts
 def test_statistics_and_training_together_read_data_that_are_kept_once(parts, reads):
     source = Memory(parts[0])
     fit_statistics(source)
-    pairs = Pairs(source, batch=5, seed=0, buffer=3)
+    pairs = Pairs(source, 5, order_of(source.trajectories, seed=0, buffer=3))
     for step in range(7):
         pairs[step]
     assert sorted(reads) == [0, 1, 2, 3]
@@ -94,5 +94,5 @@ def test_chunked_files_are_read_without_announcement(small_data, tmp_path):
         new.create_dataset("velocity", data=old["velocity"][:], chunks=True, compression="gzip")
     plain, chunked = (Trajectories(each, TASK, "train") for each in (small_data, path))
     assert announcer(chunked)(0) is None
-    batches = [Pairs(Disk(part), batch=5, seed=0, buffer=2)[1] for part in (plain, chunked)]
-    assert torch.equal(batches[0].state, batches[1].state)
+    batches = [Pairs(Disk(part), 5, order_of(part, seed=0, buffer=2))[1] for part in (plain, chunked)]
+    assert torch.equal(batches[0].states[0], batches[1].states[0])

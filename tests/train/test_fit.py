@@ -11,9 +11,10 @@ from safetensors import safe_open
 
 from driftnet.cli import main
 from driftnet.configs import Training
-from driftnet.errors import DriftnetError
 from driftnet.files import checksum, locked, read_json
-from driftnet.train.engine import Engine, learning_rate
+from driftnet.train import fit
+from driftnet.train.checkpoints import read_state
+from driftnet.train.engine import Engine, NotFinite, learning_rate
 from tests.conftest import FAST_TRAINING
 
 MODEL = "conv-unet-tiny"
@@ -36,7 +37,16 @@ def finished(small_data, tmp_path_factory) -> Path:
 
 def test_a_run_folder_holds_what_later_steps_read(finished):
     files = {path.name for path in finished.iterdir()}
-    assert files == {".lock", "config.json", "config.yaml", "last.ckpt", "log.csv", "model.safetensors", "provenance.json"}
+    assert files == {
+        ".lock",
+        "config.json",
+        "config.yaml",
+        "last.ckpt",
+        "previous.ckpt",
+        "log.csv",
+        "model.safetensors",
+        "provenance.json",
+    }
     assert read_json(finished / "config.json")["task"] == "NS-PwC"
     with safe_open(finished / "model.safetensors", "pt") as weights:
         assert {"mean", "std", "increment_mean", "increment_std"} <= set(weights.keys())
@@ -94,7 +104,10 @@ main()
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+CODES = {signal.SIGKILL: -signal.SIGKILL, signal.SIGINT: 130, signal.SIGTERM: 75, signal.SIGUSR1: 75}
+
+
+@pytest.mark.parametrize("how", CODES, ids=lambda number: number.name)
 def test_interrupted_and_started_again_it_ends_with_the_same_bits(how, finished, small_data, tmp_path):
     arguments = command(small_data, tmp_path)
     victim = subprocess.Popen([sys.executable, "-c", SLOWED, *arguments], stderr=subprocess.PIPE, text=True)
@@ -103,7 +116,7 @@ def test_interrupted_and_started_again_it_ends_with_the_same_bits(how, finished,
         time.sleep(0.01)
     victim.send_signal(how)
     said = victim.communicate()[1]
-    assert victim.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130)
+    assert victim.returncode == CODES[how]
     assert how == signal.SIGKILL or "the same command goes on from there" in said
     with safe_open(checkpoint, "pt") as file:
         assert 0 < int(file.metadata()["step"]) < 12
@@ -142,24 +155,40 @@ def test_a_second_process_on_the_same_run_is_refused(small_data, tmp_path, capsy
     assert "another process is working on" in capsys.readouterr().err
 
 
-def test_a_damaged_checkpoint_is_named_in_one_line(small_data, tmp_path, capsys):
-    main(command(small_data, tmp_path))
-    (folder(tmp_path) / "provenance.json").unlink()
-    checkpoint = folder(tmp_path) / "last.ckpt"
-    checkpoint.write_bytes(checkpoint.read_bytes()[:-10])
-    with pytest.raises(SystemExit) as stop:
-        main(command(small_data, tmp_path))
-    assert stop.value.code == 1
-    assert "could not read" in capsys.readouterr().err
+def sums(model, x):
+    return model(x).square().sum()[None]
 
 
-def test_a_loss_that_is_not_finite_stops_with_the_step():
+def test_a_loss_that_is_not_finite_changes_no_weight():
     layer = torch.nn.Linear(1, 1)
     engine = Engine(layer, Training(), total=10)
     before = layer.weight.clone()
-    with pytest.raises(DriftnetError, match="the loss is nan and its gradient nan at step 0"):
-        engine.update(layer(torch.tensor([[float("nan")]])).sum())
+    with pytest.raises(NotFinite, match="the loss is nan and its gradient nan at batch 0"):
+        engine.update([torch.tensor([[float("nan")]])], sums, torch.sum)
     assert torch.equal(layer.weight, before)
+
+
+def test_a_loss_that_is_not_finite_stops_in_one_line_with_the_batch_and_a_state_to_look_into(
+    small_data, tmp_path, monkeypatch, capsys
+):
+    def poisoned(self, step):
+        if step == 5:
+            next(self.model.parameters()).data.fill_(torch.nan)
+        return taken(self, step)
+
+    taken = fit.Fit._step
+    monkeypatch.setattr(fit.Fit, "_step", poisoned)
+    with pytest.raises(SystemExit) as stop:
+        main(command(small_data, tmp_path))
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("driftnet:")]
+    state = read_state(folder(tmp_path) / "not-finite.ckpt")
+    assert stop.value.code == 1
+    assert len(said) == 1
+    assert "the loss is nan and its gradient nan at batch 5" in said[0]
+    assert str(folder(tmp_path) / "not-finite.ckpt") in said[0]
+    assert state.step == 5
+    assert any(value.isnan().all() for value in state.tensors.values())
+    assert read_state(folder(tmp_path) / "last.ckpt").step == 4
 
 
 def test_the_rate_warms_up_and_falls_to_zero_along_a_cosine():
@@ -171,6 +200,12 @@ def test_the_rate_warms_up_and_falls_to_zero_along_a_cosine():
     assert rates[100] == pytest.approx(0.0)
 
 
+def test_a_step_schedule_falls_to_a_tenth_at_half_and_to_a_hundredth_at_three_quarters():
+    config = Training(rate=1.0, warmup=0.1, schedule="step")
+    rates = [learning_rate(step, 100, config) for step in (9, 10, 49, 50, 74, 75, 99)]
+    assert rates == pytest.approx([1, 1, 1, 0.1, 0.1, 0.01, 0.01])
+
+
 def test_one_step_is_that_of_torch_without_clipping():
     torch.manual_seed(0)
     ours, theirs = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
@@ -179,7 +214,7 @@ def test_one_step_is_that_of_torch_without_clipping():
     engine = Engine(ours, config, total=1000)
     reference = torch.optim.AdamW(theirs.parameters(), lr=0.1, weight_decay=1e-6)
     x = torch.randn(5, 3)
-    engine.update(ours(x).square().sum())
+    engine.update([x], sums, torch.sum)
     theirs(x).square().sum().backward()
     reference.step()
     assert torch.allclose(ours.weight, theirs.weight, rtol=1e-6)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,12 +14,11 @@ from torch import Tensor
 from driftnet import registry
 from driftnet.configs import Loss, Training
 from driftnet.errors import DriftnetError
+from driftnet.memory import resident
 from driftnet.models.cost import flops
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.tasks.base import Task
 from driftnet.train.loss import training_loss
-
-KILOBYTE = 1024
 
 
 def main() -> None:
@@ -92,15 +89,3 @@ def timed(work: Callable[[], None], times: int, device: torch.device) -> list[fl
             torch.cuda.synchronize(device)
         seconds.append(time.perf_counter() - began)
     return seconds[1:]
-
-
-def resident(field: str) -> int:
-    """Bytes of resident memory now (VmRSS) or at most so far (VmHWM).
-
-    From /proc where there is one: ru_maxrss of a fresh process still holds its parent's.
-    """
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else KILOBYTE)
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith(field))
-    return int(line.split()[1]) * KILOBYTE

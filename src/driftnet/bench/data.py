@@ -19,7 +19,7 @@ import torch
 from driftnet import registry
 from driftnet.bench.cache import cached_share, drop
 from driftnet.configs import require
-from driftnet.data.pairs import Pairs
+from driftnet.data.pairs import Pairs, order_of
 from driftnet.data.sources import Disk
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.store import Layout, data_offsets, lay_out, place, write_in_place
@@ -91,7 +91,7 @@ def _ways(trajectories: Trajectories, options: BenchDataOptions) -> dict[str, Ca
     """What is compared; each goes once over all pairs."""
 
     def ours() -> None:
-        pairs = Pairs(Disk(trajectories), options.batch, seed=0, buffer=options.buffer)
+        pairs = Pairs(Disk(trajectories), options.batch, order_of(trajectories, 0, options.buffer))
         for step in range(len(pairs) // options.batch):
             pairs[step]
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from driftnet.configs import Loss
-from driftnet.data.pairs import Pair, Pairs
+from driftnet.data.pairs import Batch, Pairs, order_of
 from driftnet.data.sources import Disk
 from driftnet.data.trajectories import Trajectories
 from driftnet.metrics.sobolev import defect, defect_bound, printed_defect_bound, sobolev_loss
@@ -71,10 +71,11 @@ def examine(folder: Path) -> Column:
     (task, _), recipe = describe(folder), recipe_of(folder)
     model = load(folder).requires_grad_(False)
     validation = Trajectories(Path(recipe.data), task, "validation")
-    pairs = Pairs(Disk(validation), STATES, seed=0, buffer=STATES, prefetch=False)[0]
+    pairs = Pairs(Disk(validation), STATES, order_of(validation, 0, STATES), prefetch=False)[0]
+    state = pairs.states[0]
     network = model.network
-    rows = _network_rows(network, torch.cat((normal(model, pairs.state), pairs.static), 1))
-    rows["one step"] = (nan, nan, float(jacobian_norm(one_step(model, pairs.static), normal(model, pairs.state)).max()))
+    rows = _network_rows(network, torch.cat((normal(model, state), pairs.static), 1))
+    rows["one step"] = (nan, nan, float(jacobian_norm(one_step(model, pairs.static), normal(model, state)).max()))
     rows["defect"] = defect_row(model, pairs, recipe.training.loss)
     gates = [module for module in network.modules() if isinstance(module, Drift) and module.gate is not None]
     return Column(str(folder), rows, bool(gates))
@@ -109,12 +110,13 @@ def one_step(model: Normalized, static: Float[Tensor, "b s h w"]) -> Callable[[T
 
 
 @torch.no_grad()
-def defect_row(model: Normalized, pairs: Pair, loss: Loss) -> Row:
+def defect_row(model: Normalized, pairs: Batch, loss: Loss) -> Row:
     """Theorem B.1 as printed, the bound that always holds, and the mean defect, under the run's own lambda and power.
 
     The loss's weight r^alpha is that of a Sobolev norm of order s = alpha / 2.
     """
     order, weight = loss.power / 2, loss.frequency or 1.0
-    error = normal(model, model(pairs.state, pairs.static)) - normal(model, pairs.target)
+    state, following = pairs.states
+    error = normal(model, model(state, pairs.static)) - normal(model, following)
     mean_loss = float(sobolev_loss(error, order, weight).mean())
     return printed_defect_bound(mean_loss, order, weight), defect_bound(mean_loss, weight), float(defect(error).mean())

@@ -52,8 +52,8 @@ def snapshots(test: Trajectories, samples: range, steps: int, size: Size) -> Ite
 def through_grid(operator: Operator, trained: Size, boundary: Boundary) -> Operator:
     """The paper's protocol for other resolutions: to the training grid, a step there, and back."""
 
-    def step(state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c h w"]:
-        inside = operator(resized(state, trained, boundary), resized(static, trained, boundary))
+    def step(state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], *lead: Tensor) -> Float[Tensor, "b c h w"]:
+        inside = operator(resized(state, trained, boundary), resized(static, trained, boundary), *lead)
         return resized(inside, (state.shape[-2], state.shape[-1]), boundary)
 
     return step

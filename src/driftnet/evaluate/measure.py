@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 import xarray as xr
+from torch import Tensor
 
 from driftnet.configs import Evaluation
 from driftnet.data.trajectories import Trajectories
@@ -19,7 +20,7 @@ from driftnet.evaluate.derived import derive
 from driftnet.evaluate.grids import Size, evaluated_size, resized, snapshots, through_grid
 from driftnet.evaluate.tally import Tally
 from driftnet.files import machine, versions
-from driftnet.models.operator import Operator, states
+from driftnet.models.operator import Operator, direct_states, states
 from driftnet.progress import Advance, progress
 
 PHYSICAL = "relative L1 of fields in physical units, per quantity, as a fraction"
@@ -48,7 +49,8 @@ def measure(subject: Subject, test: Trajectories, config: Evaluation, device: st
     steps = config.steps or test.snapshots - 1
     if steps >= test.snapshots:
         raise UsageError(f"evaluation.steps: {steps} is more than the {test.snapshots - 1} steps of {test.stored.path}")
-    work = _Rollouts(test, config, device, Tally(test.task, len(test), steps, config.examples))
+    predicted = direct_states if config.direct and subject.trained_size else states
+    work = _Rollouts(test, config, device, Tally(test.task, len(test), steps, config.examples), predicted)
     with progress(f"evaluate {subject.name}", len(test) * steps) as advance, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)  # Some models draw at random in a rollout.
         work.run(_on_grid(subject, test, config), advance)
@@ -72,6 +74,7 @@ class _Rollouts:
     config: Evaluation
     device: str
     tally: Tally
+    predicted: Callable[..., Iterator[Tensor]] = states
     seconds: float = 0.0
 
     def run(self, operator: Operator, advance: Advance) -> None:
@@ -81,7 +84,7 @@ class _Rollouts:
             samples = range(first, min(first + self.config.batch, len(self.test)))
             static = resized(self.test.static(samples), size, self.test.task.boundary).to(self.device)
             truths = (truth.to(self.device) for truth in snapshots(self.test, samples, self.tally.steps, size))
-            rolled = states(operator, next(truths), static, self.tally.steps)
+            rolled = self.predicted(operator, next(truths), static, self.tally.steps)
             for step, truth in enumerate(truths, 1):
                 began = self._now()
                 state = next(rolled)
@@ -124,4 +127,5 @@ def _protocol(subject: Subject, test: Trajectories, config: Evaluation) -> str:
     """On which grids it was measured, in words."""
     grids = {"measured": evaluated_size(test, config), "data": test.stored.size, "trained": subject.trained_size}
     said = ", ".join(f"{name} {size[0]} x {size[1]}" for name, size in grids.items() if size)
-    return f"{config.protocol}: {said}"
+    direct = ", every snapshot directly from the first" if config.direct and subject.trained_size else ""
+    return f"{config.protocol}: {said}{direct}"

@@ -15,8 +15,8 @@ from numpy import ndarray
 from driftnet.configs import to_dict
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.files import checksum, refuse_existing, versions, written_aside
-from driftnet.models.operator import states
-from driftnet.models.saved import WEIGHTS, describe, load
+from driftnet.models.operator import direct_states, states
+from driftnet.models.saved import WEIGHTS, describe, load, require_lead_times
 from driftnet.options.evaluate import PredictOptions
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
@@ -28,11 +28,13 @@ DIMENSIONS = ("sample", "time", "channel", "x", "y")
 def predict(run: Path, source: Path, options: PredictOptions) -> str:
     """Roll the states in `source` out and write every step as it comes: memory does not grow with their number."""
     refuse_existing(options.output, options.overwrite)
+    if options.direct:
+        require_lead_times(run)
     model, (task, _) = load(run, options.device), describe(run)
     given = read_states(source, task)
     initial, static = torch.from_numpy(given).to(options.device).split((len(task.components), len(task.static)), 1)
     torch.manual_seed(options.seed)
-    rolled = states(model, initial, static, options.steps)
+    rolled = (direct_states if options.direct else states)(model, initial, static, options.steps)
     state = next(rolled)  # A grid that does not fit the model is refused before a file is begun.
     with written_aside(options.output) as aside, h5netcdf.File(aside, "w") as file:
         values = _lay_out(file, task, (len(initial), options.steps + 1, *initial.shape[1:]))
@@ -108,6 +110,7 @@ def _provenance(run: Path, source: Path, options: PredictOptions) -> dict[str, s
     return {
         "Conventions": "CF-1.10",
         "title": f"{task.name} predicted by {type(config).__name__}, {options.steps} steps from given states",
+        "prediction": "every step directly from the given state" if options.direct else "closed loop",
         "task": task.name,
         "model": json.dumps({type(config).__name__: to_dict(config)}, sort_keys=True),
         "weights_sha256": checksum(run / WEIGHTS),

@@ -44,10 +44,11 @@ def baseline(name: str, folder: Path, test: Trajectories, config: Evaluation | N
 
 
 def metrics_file(config: Evaluation) -> str:
-    """metrics.nc, and another name for every other grid and protocol, so that they do not meet in one table."""
+    """metrics.nc, and another name for all that must not meet in one table: other grids, protocols, direct prediction."""
+    direct = "-direct" if config.direct else ""
     if config.resolution is None and config.protocol == "native":
-        return "metrics.nc"
-    return f"metrics-{config.resolution or 'data'}-{config.protocol}.nc"
+        return f"metrics{direct}.nc"
+    return f"metrics-{config.resolution or 'data'}-{config.protocol}{direct}.nc"
 
 
 def evaluate(subject: Subject, test: Trajectories, options: EvaluateOptions) -> str:

@@ -9,12 +9,15 @@ from driftnet.data.trajectories import Trajectories
 from driftnet.evaluate.baselines import NotMade
 from driftnet.evaluate.results import require_published
 from driftnet.evaluate.run import baseline, evaluate, trained_run
-from driftnet.models.saved import describe, recipe_of
+from driftnet.models.saved import describe, recipe_of, require_lead_times
 from driftnet.options.evaluate import EvaluateOptions
 
 
 def evaluate_runs(runs: Sequence[Path], options: EvaluateOptions) -> str:
     """Measure every run, and once per data file every baseline, kept at <task>/<baseline> beside the models."""
+    if options.evaluation.direct:
+        for run in runs:
+            require_lead_times(run)
     said, measured = [], set()
     for run in runs:
         subject = trained_run(run, options.device)

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from driftnet.configs import ONE_STEP
 from driftnet.models.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet, ScOT, WindowMixer
 from driftnet.models.convolution import Padding, convolution, depthwise, padding_mode
 from driftnet.models.grids import require_size
@@ -24,7 +25,6 @@ PlacedMixer = Callable[..., nn.Module]  # (channels, place=...) -> a map of (b c
 
 INITIAL_SPREAD = 0.02  # Standard deviation of linear and convolution weights at the start, as published.
 LAYER_SCALE = 1e-6  # First value of the ConvNeXt blocks' layer scale (Liu et al. 2022).
-ONE_STEP = 1 / 20  # Lead time of one step of the data: Poseidon divides differences of snapshots by 20.
 MIXERS: dict[type, PlacedMixer] = {
     DriftMixer: drift.build,
     ConvolutionMixer: convolution_mixer.build,

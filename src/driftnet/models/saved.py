@@ -10,56 +10,40 @@ from typing import Any
 
 import torch
 import yaml
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from driftnet import registry
 from driftnet.configs import ModelConfig, Recipe, Training, from_dict, to_dict
 from driftnet.errors import DriftnetError, UsageError, unknown
-from driftnet.files import read_json, write_json, written_aside
+from driftnet.files import read_json, write_json
 from driftnet.models.configs import ARCHITECTURES
 from driftnet.models.operator import Normalized, build, unit_statistics
+from driftnet.models.tensors import DIGEST, read_tensors, write_tensors
 from driftnet.tasks.base import Task
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
-DIGEST = "sha256"  # Formats and disks let flipped bits through as wrong values; this does not.
 
 
 def save_model(folder: Path, model: Normalized, config: ModelConfig, task: Task) -> None:
     """Write all that is needed to use the model again, a task that has no name here included."""
+    save_state(folder, model.state_dict(), config, task)
+
+
+def save_state(folder: Path, state: Mapping[str, Tensor], config: ModelConfig, task: Task) -> None:
+    """Write a model of which only the state dictionary is at hand, as when its weights are spread over processes."""
     known = task.name if task.name in registry.TASKS else to_dict(task)
     described = {"task": known, "architecture": type(config).__name__, "options": to_dict(config)}
     write_json(folder / CONFIG, {**described, DIGEST: _digest_of_json(described)})
-    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
-    with written_aside(folder / WEIGHTS) as aside:
-        save_file(tensors, aside, {DIGEST: _digest_of_tensors(tensors)})
+    write_tensors(folder / WEIGHTS, {name: value.contiguous() for name, value in state.items()})
 
 
 def _digest_of_json(values: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _digest_of_tensors(tensors: Mapping[str, Tensor]) -> str:
-    """Of names, shapes and bytes."""
-    hashed = hashlib.sha256()
-    for name in sorted(tensors):
-        array = tensors[name].detach().cpu().numpy()
-        hashed.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
-    return hashed.hexdigest()
-
-
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a model file, whole and as they were written."""
-    try:
-        with safe_open(path, "pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is not a mapping
-            written = (file.metadata() or {}).get(DIGEST)
-    except (SafetensorError, OSError) as error:
-        raise DriftnetError(f"could not read {path}: {str(error).splitlines()[0]}") from error
-    if written != _digest_of_tensors(tensors):
-        raise DriftnetError(f"{path} is damaged: its values do not agree with its checksum")
-    return tensors
+    return read_tensors(path)[0]
 
 
 def load(folder: str | Path, device: str = "cpu") -> Normalized:
@@ -89,6 +73,16 @@ def describe(folder: Path) -> tuple[Any, ModelConfig]:
         raise unknown("architecture", name, ARCHITECTURES)
     found = registry.task(task) if isinstance(task, str) else from_dict(Task, task)
     return found, from_dict(ARCHITECTURES[name], options)
+
+
+def require_lead_times(run: Path) -> None:
+    """Refuse direct prediction by a run that has not learned lead times."""
+    kind = recipe_of(run).training.objective.kind
+    if kind != "all-to-all":
+        raise UsageError(
+            f"{run} was trained on {kind}, which knows one lead time; direct prediction needs a run with "
+            "training.objective.kind all-to-all"
+        )
 
 
 def recipe_of(run: Path) -> Recipe:

@@ -35,6 +35,8 @@ class PredictOptions:
 
     steps: int = 20
     """Steps of the rollout."""
+    direct: bool = False
+    """Every step from the given state in one application, by its lead time, in place of a rollout."""
     output: Path = Path("prediction.nc")
     """The file to write: the initial state and every step."""
     seed: int = 0

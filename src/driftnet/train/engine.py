@@ -1,122 +1,138 @@
-"""The optimiser and its state: the only file that knows the training framework."""
+"""Takes gradient steps, on one process or on many: the global batch alone decides what is learned."""
 
 from __future__ import annotations
 
-import json
 import math
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from driftnet.configs import Training
 from driftnet.errors import DriftnetError
-from driftnet.files import written_aside
+from driftnet.train.checkpoints import State
+from driftnet.train.spread import like, prepared, synchronised, whole
+from driftnet.train.world import ALONE, World
+
+Part = TypeVar("Part")
+Sums = Callable[[Any, Part], Tensor]  # (model, part of a batch) -> sums over its samples, of which the loss is made.
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+STEPS_DOWN = (0.5, 0.75)  # He et al. 2016 on CIFAR; the paper does not say where its steps are.
 
 
 def learning_rate(step: int, total: int, config: Training) -> float:
-    """Linear warm-up, then a half cosine to zero; a function of the step, so there is nothing to restore."""
+    """Linear warm-up, then the schedule; a function of the step, so there is nothing to restore."""
     warmup = max(1, round(config.warmup * total))
     if step < warmup:
         return config.rate * (step + 1) / warmup
+    if config.schedule == "step":
+        return config.rate * 0.1 ** sum(step >= total * share for share in STEPS_DOWN)
     return config.rate * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(total - warmup, 1)))
 
 
-class Engine:
-    """Takes gradient steps; its whole state can be written to a file and read again."""
+class NotFinite(DriftnetError):
+    """A loss or a gradient that is not a number; no weight was changed by it."""
 
-    def __init__(self, model: nn.Module, config: Training, total: int) -> None:
-        self.model, self.config, self.total, self.step = model, config, total, 0
+
+class Engine:
+    """The model in training and its optimiser; their whole state can be taken out and put back."""
+
+    def __init__(self, model: nn.Module, config: Training, total: int, world: World = ALONE) -> None:
+        self.model, self.config, self.total, self.world, self.step = model, config, total, world, 0
+        self.module = prepared(model, config, world)
         self.parameters = dict(model.named_parameters())
         self.optimizer = torch.optim.AdamW(
             self.parameters.values(), lr=config.rate, weight_decay=config.weight_decay, fused=True
         )
 
-    def update(self, loss: Tensor) -> tuple[float, float]:
-        """One step down the gradient; returns the loss and the gradient's norm before clipping."""
+    @property
+    def rate(self) -> float:
+        """Learning rate of the last step."""
+        return self.optimizer.param_groups[0]["lr"]
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """function(model, *arguments), wherever the weights are."""
+        return self.module(function, *arguments)
+
+    def update(self, parts: Sequence[Part], sums: Sums[Part], total: Callable[[Tensor], Tensor]) -> tuple[float, float]:
+        """One step down the gradient of `total`, a function of the sums of all parts of all processes.
+
+        Returns the loss and the gradient's norm before clipping.
+        """
         self.optimizer.zero_grad()
-        loss.backward()
-        limit = self.config.clip or math.inf
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), limit)
-        if not torch.isfinite(loss) or not torch.isfinite(norm):
-            raise DriftnetError(
-                f"the loss is {loss.item()} and its gradient {norm.item()} at step {self.step}; the weights before it are "
-                "kept. A smaller training.rate may help"
-            )
+        loss, norm = self._gradient(parts, sums, total), self._clip()
+        if not math.isfinite(loss) or not math.isfinite(norm):
+            raise NotFinite(f"the loss is {loss} and its gradient {norm} at batch {self.step}")
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.step, self.total, self.config)
         self.optimizer.step()
         self.step += 1
-        return loss.item(), norm.item()
+        return loss, norm
 
-    def save(self, path: Path, notes: dict[str, Any]) -> None:
-        """Write weights, moments and `notes`, without pickle, as a whole or not at all."""
-        tensors = {f"model.{name}": value.contiguous() for name, value in self.model.state_dict().items()}
+    def _gradient(self, parts: Sequence[Part], sums: Sums[Part], total: Callable[[Tensor], Tensor]) -> float:
+        """Fill in the gradients; by the chain rule, each part needs the derivatives by the sums of the whole batch only.
+
+        Those of several parts are found in a pass without gradients, so the memory is that of one part.
+        """
+        known = self._known(parts, sums) if len(parts) > 1 else None
+        loss, slopes = torch.tensor(math.nan), torch.tensor(math.nan)
+        for number, part in enumerate(parts):
+            with synchronised(self.module, last=number == len(parts) - 1):
+                found = self.call(sums, part)
+                if number == 0:
+                    everywhere = self.world.add(found.detach().clone()) if known is None else known
+                    loss, slopes = value_and_slopes(total, everywhere)
+                # Times the processes, because DDP and FSDP take the mean over them.
+                (found * slopes).sum().mul(self.world.size).backward()
+        return loss.item()
+
+    @torch.no_grad()
+    def _known(self, parts: Sequence[Part], sums: Sums[Part]) -> Tensor:
+        return self.world.add(torch.stack([self.call(sums, part) for part in parts]).sum(0))
+
+    def _clip(self) -> float:
+        return whole(nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip or math.inf)).item()
+
+    def state(self, notes: dict[str, Any], extra: Mapping[str, Tensor] | None = None) -> State:
+        """Weights, moments, notes and tensors of the caller's; where weights are sharded, every process has to ask."""
+        tensors = {f"model.{name}": value for name, value in self.weights().items()}
         for name, parameter in self.parameters.items():
             moments = self.optimizer.state.get(parameter, {})
-            for key in ("exp_avg", "exp_avg_sq"):
-                if key in moments:
-                    tensors[f"{key}.{name}"] = moments[key]
-        with written_aside(path) as aside:
-            save_file(tensors, aside, {"step": str(self.step), "notes": json.dumps(notes)})
+            tensors.update({f"{key}.{name}": whole(moments[key]).cpu() for key in MOMENTS if key in moments})
+        tensors.update({f"extra.{name}": whole(value).cpu() for name, value in (extra or {}).items()})
+        return State(self.step, tensors, notes)
 
-    def restore(self, path: Path) -> dict[str, Any]:
-        """Read what `save` wrote; returns its notes."""
-        tensors, metadata = read_tensors(path)
-        weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-        self.step = int(metadata["step"])
+    def weights(self) -> dict[str, Tensor]:
+        """The model's state dictionary, whole and on the CPU; where weights are sharded, every process has to ask."""
+        return {name: whole(value).cpu().contiguous() for name, value in self.model.state_dict().items()}
+
+    def restore(self, state: State) -> dict[str, Tensor]:
+        """Take what `state` gave; returns the caller's tensors."""
         try:
-            self.model.load_state_dict(weights)
-            if self.step:
-                for name, parameter in self.parameters.items():
-                    moments = {key: tensors[f"{key}.{name}"] for key in ("exp_avg", "exp_avg_sq")}
-                    self.optimizer.state[parameter] = {"step": torch.tensor(float(self.step)), **moments}
+            present = self.model.state_dict()
+            weights = named(state.tensors, "model.")
+            self.model.load_state_dict({name: like(value, present.get(name, value)) for name, value in weights.items()})
+            for name, parameter in self.parameters.items() if state.step else ():
+                moments = {key: like(state.tensors[f"{key}.{name}"], parameter) for key in MOMENTS}
+                done = torch.tensor(float(state.step), device=parameter.device)
+                self.optimizer.state[parameter] = {"step": done, **moments}
         except (RuntimeError, KeyError) as error:
-            raise DriftnetError(f"{path} does not belong to this model: {str(error).splitlines()[0]}") from error
-        return json.loads(metadata["notes"])
+            raise DriftnetError(f"the checkpoint does not belong to this model: {str(error).splitlines()[0]}") from error
+        self.step = state.step
+        return named(state.tensors, "extra.")
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file; a damaged one is named in one line."""
-    try:
-        with safe_open(path, "pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise DriftnetError(f"could not read {path}: {error}") from error
+def value_and_slopes(function: Callable[[Tensor], Tensor], at: Tensor) -> tuple[Tensor, Tensor]:
+    """A function's value and its derivatives."""
+    with torch.enable_grad():
+        variable = at.requires_grad_()
+        value = function(variable)
+        (slopes,) = torch.autograd.grad(value, variable)
+    return value.detach(), slopes
 
 
-class StopRequest:
-    """Becomes true when the process is asked to end."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-
-    def __bool__(self) -> bool:
-        """Whether to stop at the next safe moment."""
-        return self.signal is not None
-
-
-@contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop between two steps; a second one stops at once."""
-    request = StopRequest()
-    former: dict[int, Any] = {}
-
-    def ask(number: int, _frame: object) -> None:
-        request.signal = number
-        for each, handler in former.items():
-            signal.signal(each, handler)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        former[number] = signal.signal(number, ask)
-    try:
-        yield request
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+def named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors under a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

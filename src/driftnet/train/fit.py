@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
-import csv
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-import numpy as np
 import torch
-import yaml
+from jaxtyping import Float
+from torch import Tensor
 
 from driftnet import registry
-from driftnet.configs import Recipe, to_dict
+from driftnet.configs import Recipe
 from driftnet.data.loading import Loading
-from driftnet.data.pairs import Pairs, consecutive
-from driftnet.data.sources import Source, sources
+from driftnet.data.pairs import Batch, Pairs, order_of
+from driftnet.data.sources import sources
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.trajectories import Trajectories
-from driftnet.errors import UsageError
-from driftnet.files import locked, machine, read_json, versions, write_json, write_text, written_aside
-from driftnet.metrics.errors import relative_l1
+from driftnet.data.windows import validation_windows
+from driftnet.files import write_json, write_text
+from driftnet.metrics.statistics import Statistics
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.models.operator_norms import project
-from driftnet.models.saved import save_model
-from driftnet.progress import progress
+from driftnet.models.saved import save_state
+from driftnet.progress import Advance, progress
 from driftnet.tasks.base import Task
-from driftnet.train.engine import Engine, StopRequest, stop_on_signals
-from driftnet.train.loss import training_loss
+from driftnet.train.average import Average
+from driftnet.train.checkpoints import State, keep, newest, write_state
+from driftnet.train.engine import Engine, NotFinite
+from driftnet.train.folder import claim, settings_of
+from driftnet.train.logs import Log, Row, failure_noted, require_writers
+from driftnet.train.loss import loss_of, loss_sums
+from driftnet.train.objectives import learned, require_suited
+from driftnet.train.place import draws, place_of, refuse_empty_parts, say_changes
+from driftnet.train.signals import StopRequest, stop_on_signals
+from driftnet.train.spread import reduced
+from driftnet.train.validation import validation_error
+from driftnet.train.world import World, joined
 
 CHECKPOINT_SECONDS = 30.0
 LOG_ROWS = 200
-LOG_FIELDS: tuple[str, ...] = ("step", "loss", "validation", "rate", "gradient_norm", "seconds")
 
 
 @dataclass
@@ -44,130 +55,162 @@ class Watch:
     seconds: float = 0.0
 
 
-class Interrupted(KeyboardInterrupt):
-    """Training stopped because it was asked to; the checkpoint is written."""
-
-
 def run_folder(root: Path, recipe: Recipe) -> Path:
     """runs/<task>/<model>/<seed>."""
     return root / registry.task(recipe.task).name / recipe.preset / str(recipe.seed)
 
 
-def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool) -> str:
-    """Train, or go on training, or find it done; returns what happened in one line."""
-    with locked(folder / ".lock", str(folder)):
-        if overwrite:
-            for path in folder.iterdir():
-                if path.name != ".lock":
-                    path.unlink()
-        settings = _settings(recipe)
-        _refuse_others(folder / "config.yaml", settings)
-        if (folder / "provenance.json").exists():
-            best = read_json(folder / "provenance.json")["best_validation"]
-            return f"{folder} is already trained (validation {best:.4g}); give --overwrite to train it again"
-        fit = Fit(recipe, folder, device, loading)  # Refuses unusable data before anything is written.
-        write_text(folder / "config.yaml", settings)
-        return fit.run()
-
-
-def _settings(recipe: Recipe) -> str:
-    """config.yaml, which can be given again."""
-    settings = {key: value for key, value in to_dict(recipe).items() if key not in ("task", "preset")}
-    command = f"# driftnet train {recipe.task} {recipe.preset} --config config.yaml"
-    return f"{command}\n{yaml.safe_dump(settings, sort_keys=False)}"
-
-
-def _refuse_others(path: Path, settings: str) -> None:
-    """A folder belongs to the recipe that began it."""
-    if path.exists() and path.read_text() != settings:
-        raise UsageError(f"{path.parent} was begun with other settings (see its config.yaml); give --overwrite to replace it")
+def train(recipe: Recipe, folder: Path, device: str, loading: Loading, overwrite: bool, log: Sequence[str] = ()) -> str:
+    """Train, or go on training, or find it done; returns what happened in one line, on the first process."""
+    require_writers(log)
+    with stop_on_signals() as stop, joined(device) as world, ExitStack() as held:
+        said = world.agree(lambda: claim(held, folder, recipe, overwrite))
+        if said is None:
+            fit = Fit(recipe, folder, world, loading)  # Refuses unusable data before anything is written.
+            world.agree(lambda: write_text(folder / "config.yaml", settings_of(recipe)))
+            with failure_noted(folder) if world.first else nullcontext():
+                said = fit.run(stop, log)
+        return said if world.first else ""
 
 
 class Fit:
     """One training run."""
 
-    def __init__(self, recipe: Recipe, folder: Path, device: str, loading: Loading) -> None:
-        self.recipe, self.folder, self.device = recipe, folder, torch.device(device)
+    def __init__(self, recipe: Recipe, folder: Path, world: World, loading: Loading) -> None:
+        self.recipe, self.folder, self.world = recipe, folder, world
         self.task: Task = registry.task(recipe.task)
+        refuse_empty_parts(recipe, world)
         training = Trajectories(Path(recipe.data), self.task, "train", recipe.trajectories)
         validation = Trajectories(Path(recipe.data), self.task, "validation")
-        self.training, self.validation = sources((training, validation), loading, self.device)
-        pinned = self.device.type == "cuda"
-        self.pairs = Pairs(self.training, recipe.training.batch, recipe.seed, recipe.training.buffer, loading.prefetch, pinned)
-        epochs = -(-len(self.pairs) * recipe.training.epochs // recipe.training.batch)
-        self.total = recipe.training.steps or epochs
+        self.training, self.validation = sources((training, validation), loading, world.device)
+        pinned = world.device.type == "cuda"
+        settings = recipe.training
+        order = order_of(training, recipe.seed, settings.buffer, settings.objective)
+        self.pairs = Pairs(self.training, settings.batch, order, loading.prefetch, pinned)
+        self.total = settings.steps or -(-len(self.pairs) * settings.epochs // settings.batch)
+        self.place = place_of(recipe, self.total, world)
         self.watch = Watch()
-        self.model, self.engine = self._start()
+        self.model, self.engine, self.average = self._start()
 
-    def _start(self) -> tuple[Normalized, Engine]:
+    def _start(self) -> tuple[Normalized, Engine, Average]:
         torch.manual_seed(self.recipe.seed)
-        checkpoint = self.folder / "last.ckpt"
-        resuming = checkpoint.exists()
-        statistics = (
-            unit_statistics(len(self.task.components), len(self.task.static)) if resuming else fit_statistics(self.training)
-        )
-        model = build(self.recipe.model, self.task, statistics).to(self.device)
-        engine = Engine(model, self.recipe.training, self.total)
-        if resuming:
-            self.watch = Watch(**engine.restore(checkpoint))
-        return model, engine
+        state = newest(self.folder, speak=self.world.first)
+        if state is None:
+            fitted: dict[str, list[float]] = self.world.agree(lambda: _plain(fit_statistics(self.training)))
+            statistics = Statistics(**{name: torch.tensor(values) for name, values in fitted.items()})
+        else:
+            statistics = unit_statistics(len(self.task.components), len(self.task.static))
+        model = build(self.recipe.model, self.task, statistics).to(self.world.device)
+        require_suited(model, self.recipe.training.objective, self.task.steady)
+        engine = Engine(model, self.recipe.training, self.total, self.world)
+        average = Average(model, self.recipe.training.ema)
+        if state is not None:
+            average.restore(engine.restore(state))
+            self.watch = Watch(**state.notes["watch"])
+            if self.world.first:
+                say_changes(state.notes["place"], self.place)
+        return model, engine, average
 
-    def run(self) -> str:
+    def run(self, stop: StopRequest, writers: Sequence[str] = ()) -> str:
         """Train to the end."""
-        with Log(self.folder / "log.csv", self.engine.step) as log, stop_on_signals() as stop:
+        stop.patient = True
+        with ExitStack() as open_files:
+            log = open_files.enter_context(Log(self.folder, self.engine.step, writers)) if self.world.first else None
             self._loop(log, stop)
-        write_json(self.folder / "provenance.json", self._provenance())
+        self.world.agree(lambda: write_json(self.folder / "provenance.json", self._provenance()))
         done = f"{self.folder}: validation {self.watch.best:.4g} at step {self.watch.best_step} of {self.total}"
         return "\n".join((done, *self.training.trajectories.stored.notes))
 
-    def _loop(self, log: Log, stop: StopRequest) -> None:
+    def _loop(self, log: Log | None, stop: StopRequest) -> None:
         every = max(1, self.total // self.recipe.training.validations)
         rows = max(1, self.total // LOG_ROWS)
-        began = saved = time.monotonic()
-        earlier, losses = self.watch.seconds, []
-        with progress(f"train {self.recipe.preset}", self.total, self.engine.step) as advance:
+        saved = time.monotonic()
+        began, losses = saved - self.watch.seconds, []
+        with self._progress() as advance:
             while self.engine.step < self.total:
                 loss, norm = self._step(self.engine.step)
                 losses.append(loss)
                 now = time.monotonic()
-                self.watch.seconds = earlier + now - began
+                self.watch.seconds = now - began
                 due = self.engine.step % every == 0 or self.engine.step == self.total
                 error = self._validate() if due else None
                 if due or self.engine.step % rows == 0:
-                    log.row(self.engine, sum(losses) / len(losses), error, norm, self.watch.seconds)
+                    if log:
+                        rate, mean = self.engine.rate, sum(losses) / len(losses)
+                        log.write(Row(self.engine.step, self.total, mean, error, rate, norm, self.watch.seconds))
                     losses = []
-                if due or stop or now - saved > CHECKPOINT_SECONDS:
-                    self.engine.save(self.folder / "last.ckpt", vars(self.watch))
+                # Together, because all have to hand in their share of the weights, and all have to leave.
+                stopping, late = self.world.any(bool(stop), self.world.first and now - saved > CHECKPOINT_SECONDS)
+                if due or stopping or late:
+                    self._save()
                     saved = now
                 advance(note=f"loss {loss:.4f} validation {self.watch.best:.4f}")
-                if stop:
-                    raise Interrupted(
-                        f"stopped at step {self.engine.step} of {self.total}; the same command goes on from there"
-                    )
+                if stopping:
+                    where = f"stopped at step {self.engine.step} of {self.total}"
+                    self.world.leave(stop.error(f"{where}; the same command goes on from there"))
+
+    @contextmanager
+    def _progress(self) -> Iterator[Advance]:
+        if not self.world.first:
+            yield lambda units=1, note="": None
+            return
+        with progress(f"train {self.recipe.preset}", self.total, self.engine.step) as advance:
+            yield advance
 
     def _step(self, step: int) -> tuple[float, float]:
         self.model.train()
-        # What a network draws at random is a function of seed and step, so a resumed run draws the same.
-        torch.manual_seed(int(np.random.default_rng((self.recipe.seed, step)).integers(2**63)))
-        state, following, static = (part.to(self.device, non_blocking=True) for part in self.pairs[step])
-        prediction, target = self.model.training_pair(state, static, following)
-        done = self.engine.update(training_loss(prediction, target, self.task, self.recipe.training.loss))
+        parts = self.pairs.share(step, self.world.rank, self.world.size).parts(self.recipe.training.accumulate)
+        try:
+            done = self.engine.update(list(enumerate(parts)), self._sums, partial(loss_of, config=self.recipe.training.loss))
+        except NotFinite as error:
+            self._leave_state(error)
         if self.recipe.training.project:
             project(self.model, self.recipe.training.project)
+        self.average.update(self.engine.step)
         return done
 
+    def _sums(self, model: Normalized, numbered: tuple[int, Batch]) -> Float[Tensor, "terms 2"]:
+        """What the loss of a part of the batch is made of."""
+        number, part = numbered
+        draws(self.recipe.seed, self.engine.step, self.world.rank, number)
+        with reduced(self.recipe.training.precision, self.world.device):
+            prediction, target = learned(model, part.to(self.world.device), self.recipe.training.objective)
+        return loss_sums(prediction.to(target.dtype), target, self.task, self.recipe.training.loss)
+
     def _validate(self) -> float:
-        """Mean one-step relative L1 over the validation part, in physical units; the best weights are kept."""
-        error = one_step_error(self.model, self.validation, self.recipe.training.batch, self.device)
-        if error < self.watch.best:
-            self.watch.best, self.watch.best_step = error, self.engine.step
-            save_model(self.folder, self.model, self.recipe.model, self.task)
+        """Mean relative L1 over the validation part, in physical units; the best weights, or their mean, are kept."""
+        self.model.eval()
+        settings = self.recipe.training
+        chosen = validation_windows(settings.objective, self.validation.trajectories.snapshots)
+        with self.average.applied():
+            error = validation_error(self._predict, self.validation, chosen, settings.batch, self.world)
+            if error < self.watch.best:
+                self.watch.best, self.watch.best_step = error, self.engine.step
+                weights = self.engine.weights()
+                self.world.agree(lambda: save_state(self.folder, weights, self.recipe.model, self.task))
         return error
+
+    def _predict(
+        self, state: Float[Tensor, "b c h w"], static: Float[Tensor, "b s h w"], lead: Float[Tensor, " b"]
+    ) -> Float[Tensor, "b c h w"]:
+        return self.engine.call(Normalized.__call__, state, static, lead if self.model.takes_lead_time else None)
+
+    def _state(self) -> State:
+        return self.engine.state({"watch": vars(self.watch), "place": self.place}, self.average.tensors)
+
+    def _save(self) -> None:
+        state = self._state()
+        self.world.agree(lambda: keep(self.folder, state))
+
+    def _leave_state(self, error: NotFinite) -> NoReturn:
+        """End where no step can be taken, with all that is needed to look into it."""
+        state, path = self._state(), self.folder / "not-finite.ckpt"
+        self.world.agree(lambda: write_state(path, state))
+        self.world.leave(NotFinite(f"{error}; the state before it is in {path}. A smaller training.rate may help"))
 
     def _provenance(self) -> dict[str, Any]:
         return {
-            "steps": self.total,
-            "seed": self.recipe.seed,
+            **self.place,
             "best_validation": self.watch.best,
             "best_step": self.watch.best_step,
             "seconds": round(self.watch.seconds, 1),
@@ -176,58 +219,10 @@ class Fit:
             "training_trajectories": len(self.training.trajectories),
             "training_pairs": len(self.pairs),
             "resolution": list(self.training.trajectories.stored.size),
-            "device": str(self.device),
-            "threads": torch.get_num_threads(),
-            "machine": machine(),
-            "versions": versions(),
             "data_recipe": self.training.trajectories.stored.attributes.get("recipe"),
             "data_notes": list(self.training.trajectories.stored.notes),
         }
 
 
-@torch.no_grad()
-def one_step_error(model: Normalized, source: Source, batch: int, device: torch.device) -> float:
-    """Relative L1 of single steps from true states, averaged over pairs and quantities."""
-    model.eval()
-    task = source.trajectories.task
-    groups = [task.channels(quantity) for quantity in task.quantities]
-    errors = []
-    for pair in consecutive(source, batch):
-        state, following, static = (part.to(device) for part in pair)
-        prediction = model(state, static)
-        errors.append(torch.stack([relative_l1(prediction[:, g], following[:, g]) for g in groups]).mean(0))
-    return torch.cat(errors).mean().item()
-
-
-class Log:
-    """log.csv: rows past the step that training resumes from are dropped."""
-
-    def __init__(self, path: Path, step: int) -> None:
-        self.path, self.step = path, step
-
-    def __enter__(self) -> Log:
-        """Open for appending, at the right place."""
-        kept = []
-        if self.path.exists():
-            with self.path.open(newline="") as stream:
-                kept = [
-                    row for row in csv.DictReader(stream) if (row["step"] or "").isdigit() and int(row["step"]) <= self.step
-                ]
-        with written_aside(self.path) as aside, aside.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, LOG_FIELDS)
-            writer.writeheader()
-            writer.writerows(kept)
-        self._stream = self.path.open("a", newline="")
-        self._writer = csv.writer(self._stream)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self._stream.close()
-
-    def row(self, engine: Engine, loss: float, validation: float | None, norm: float, seconds: float) -> None:
-        """Write one row at once."""
-        rate = engine.optimizer.param_groups[0]["lr"]
-        shown = "" if validation is None else f"{validation:.6g}"
-        self._writer.writerow((engine.step, f"{loss:.6g}", shown, f"{rate:.6g}", f"{norm:.6g}", f"{seconds:.2f}"))
-        self._stream.flush()
+def _plain(statistics: Statistics) -> dict[str, list[float]]:
+    return {name: value.tolist() for name, value in vars(statistics).items()}
