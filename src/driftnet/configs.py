@@ -150,7 +150,7 @@ class Evaluation:
     """Length of the rollout; all that the data hold where not given."""
     batch: int = 16
     """Trajectories rolled out together."""
-    examples: int = 1
+    examples: int = 2
     """Trajectories whose fields are kept for the report."""
     seed: int = 0
     """Of what some models draw at random in a rollout."""

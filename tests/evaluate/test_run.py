@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -177,3 +178,30 @@ def test_the_convention_decides_what_is_said_and_not_what_is_measured(evaluated,
 def test_a_solver_that_the_grid_has_no_room_for_is_left_out_by_name(test_split, tmp_path):
     with pytest.raises(NotMade, match="no solver on a grid of 1/4 of 8 x 8 points"):
         measured("solver-quarter", test_split, tmp_path, resolution=8)
+
+
+def test_the_published_convention_is_refused_before_anything_is_measured_where_no_constants_are_published(
+    small_run, monkeypatch, capsys
+):
+    own = replace(TASK, name="mine", normalization=None)
+    monkeypatch.setattr("driftnet.evaluate.suite.describe", lambda run: (own, None))
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(small_run), "--convention", "published", "--overwrite"])
+    said = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert "--convention published: no constants are published for mine; they are for NS-SL, NS-PwC" in said
+    assert "KF-Long" not in said
+
+
+def test_results_say_what_runs_of_one_model_share(evaluated):
+    recipe = json.loads(results(evaluated).attrs["recipe"])
+    assert set(recipe) == {"model", "training", "trajectories"}
+    assert recipe["training"]["steps"] == 12
+    assert results(evaluated).attrs["device"] == "cpu"
+    assert results(evaluated).attrs["equation"] == TASK.equation
+
+
+def test_fields_of_every_step_of_a_short_rollout_are_kept_of_two_trajectories(evaluated):
+    kept = results(evaluated).example_prediction
+    assert list(kept.shown.values) == [1, 2, 3]
+    assert kept.sizes["example"] == 2

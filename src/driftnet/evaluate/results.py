@@ -11,10 +11,12 @@ from pathlib import Path
 
 import xarray as xr
 
+from driftnet import registry
 from driftnet.configs import Convention
-from driftnet.errors import DriftnetError
+from driftnet.errors import DriftnetError, UsageError
 from driftnet.evaluate.derived import PUBLISHED
 from driftnet.files import checksum, written_aside
+from driftnet.tasks.base import Task
 
 METRICS_FILE = "metrics.nc"
 
@@ -43,10 +45,17 @@ def open_metrics(path: Path) -> xr.Dataset:
         raise DriftnetError(f"could not read {path}: {str(error).splitlines()[0]}") from error
 
 
+def require_published(task: Task) -> None:
+    """Refuse the published convention where no published number could be meant."""
+    if task.published is None:
+        known = ", ".join(name for name in registry.TASKS if registry.task(name).published)
+        raise UsageError(f"--convention published: no constants are published for {task.name}; they are for {known}")
+
+
 def summary(results: xr.Dataset, convention: Convention) -> str:
     """The headline in one line."""
     target = results.attrs["final_snapshot"]
-    if convention == "published" and PUBLISHED[0] in results:
+    if convention == "published":
         mean, median = (float(results[name].sel(snapshot=target)) for name in PUBLISHED)
         return f"at T* = snapshot {target}, published convention: mean_relative_l1_error {mean:.2f} %, median {median:.2f} %"
     mean, median = (float(results.relative_l1_final.sel(statistic=name).mean()) for name in ("mean", "median"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from driftnet.data.trajectories import Trajectories
 from driftnet.evaluate.baselines import NotMade
+from driftnet.evaluate.results import require_published
 from driftnet.evaluate.run import baseline, evaluate, trained_run
 from driftnet.models.saved import describe, recipe_of, require_lead_times
 from driftnet.options.evaluate import EvaluateOptions
@@ -21,6 +22,8 @@ def evaluate_runs(runs: Sequence[Path], options: EvaluateOptions) -> str:
     for run in runs:
         subject = trained_run(run, options.device)
         test = _test_split(run, options.data)
+        if options.convention == "published":
+            require_published(test.task)
         for name in (name for name in options.baselines if name in test.task.baselines):
             folder = run.resolve().parent.parent / name
             if (folder, test.stored.path) not in measured:
