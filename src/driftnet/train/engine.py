@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from driftnet.configs import Training
 from driftnet.errors import DriftnetError
 from driftnet.train.checkpoints import State
-from driftnet.train.spread import like, prepared, synchronised, whole
+from driftnet.train.spread import like, prepared, settles_late, synchronised, whole
 from driftnet.train.world import ALONE, World
 
 Part = TypeVar("Part")
@@ -42,6 +42,7 @@ class Engine:
     def __init__(self, model: nn.Module, config: Training, total: int, world: World = ALONE) -> None:
         self.model, self.config, self.total, self.world, self.step = model, config, total, world, 0
         self.module = prepared(model, config, world)
+        self._settled = not settles_late(self.module)
         self.parameters = dict(model.named_parameters())
         self.optimizer = torch.optim.AdamW(
             self.parameters.values(), lr=config.rate, weight_decay=config.weight_decay, fused=True
@@ -56,6 +57,9 @@ class Engine:
 
         Returns the loss and the gradient's norm before clipping.
         """
+        if not self._settled:  # After every start once, so that a restart changes nothing.
+            self._gradient(parts, sums, total)
+            self._settled = True
         self.optimizer.zero_grad()
         loss, norm = self._gradient(parts, sums, total), self._clip()
         if not math.isfinite(loss) or not math.isfinite(norm):
