@@ -91,6 +91,7 @@ BASELINES = {
 BENCHES = {
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
+    "objectives": "driftnet.bench.objectives:bench",
 }
 
 FORMATS = {

@@ -6,19 +6,23 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from driftnet import registry
-from driftnet.configs import Loss, Training
+from driftnet.configs import ONE_STEP, ModelConfig, Objective, Training
+from driftnet.data.pairs import Batch
 from driftnet.errors import DriftnetError
 from driftnet.memory import resident
 from driftnet.models.cost import flops
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.tasks.base import Task
+from driftnet.train.average import Average
 from driftnet.train.loss import training_loss
+from driftnet.train.objectives import learned, require_suited
 
 
 def main() -> None:
@@ -36,9 +40,12 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     task: Task = registry.task(case["task"])
     device = torch.device(case["device"])
     start = resident("VmRSS")
-    model = build(registry.model(case["model"]), task, unit_statistics(len(task.components), len(task.static))).to(device)
-    state, target, static = _inputs(task, case["batch"], case["resolution"], device)
-    step = _training_step(model, task, state, target, static)
+    objective = Objective(**case.get("objective", {}))
+    unit = unit_statistics(len(task.components), len(task.static))
+    model = build(_config(case["model"], objective), task, unit).to(device)
+    require_suited(model, objective, task.steady)
+    batch = _inputs(task, objective, (case["batch"], case["resolution"])).to(device)
+    step = _training_step(model, task, batch, Training(objective=objective, ema=case.get("ema", 0.0)))
     steps = timed(step, case["steps"], device)
     # Taken before anything else is measured: it is the training step's.
     peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else resident("VmHWM") - start
@@ -47,25 +54,38 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
         "parameters_as_reals": count_parameters(model, complex_once=False),
         "peak_bytes": peak,
         "step_seconds": steps,
-        "forward_seconds": timed(_forward(model, state, static), case["steps"], device),
-        "flops": flops(model.network.eval(), torch.cat((state, static), 1)[:1]),
+        "forward_seconds": timed(_forward(model, batch.states[0], batch.static), case["steps"], device),
+        "flops": flops(model.network.eval(), torch.cat((batch.states[0], batch.static), 1)[:1]),
     }
 
 
-def _inputs(task: Task, batch: int, resolution: int, device: torch.device) -> tuple[Tensor, ...]:
-    channels = (len(task.components), len(task.components), len(task.static))
-    return tuple(torch.randn(batch, count, resolution, resolution).to(device) for count in channels)
+def _config(name: str, objective: Objective) -> ModelConfig:
+    """The preset, with norms that take lead times where the objective needs them."""
+    config = registry.model(name)
+    if objective.kind == "all-to-all" and hasattr(config, "backbone"):
+        return replace(config, backbone=replace(config.backbone, lead_time=True))
+    return config
 
 
-def _training_step(model: Normalized, task: Task, state: Tensor, target: Tensor, static: Tensor) -> Callable[[], None]:
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+def _inputs(task: Task, objective: Objective, size: tuple[int, int]) -> Batch:
+    batch, points = size
+    static, *states = (
+        torch.randn(batch, count, points, points)
+        for count in (len(task.static), *[len(task.components)] * (objective.horizon + 1))
+    )
+    return Batch(tuple(states), torch.full((batch,), ONE_STEP), static)
+
+
+def _training_step(model: Normalized, task: Task, batch: Batch, config: Training) -> Callable[[], None]:
+    optimizer, average = torch.optim.AdamW(model.parameters(), fused=True), Average(model, config.ema)
 
     def step() -> None:
         model.train()
         optimizer.zero_grad()
-        training_loss(*model.training_pair(state, static, target), task, Loss()).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), Training().clip)
+        training_loss(*learned(model, batch, config.objective), task, config.loss).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
         optimizer.step()
+        average.update(1)
 
     return step
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -51,19 +52,22 @@ def bench(names: list[str], options: BenchModelsOptions) -> str:
         for batch in options.batches
     ]
     pairs = options.epoch_pairs or task.split.train * (task.snapshots - 1)
-    rows = [summarise(case, found, pairs) for case, found in zip(cases, measure(cases, options), strict=True)]
+    rows = [
+        summarise(case, found, pairs)
+        for case, found in zip(cases, take_turns(cases, options.repeats, options.threads), strict=True)
+    ]
     if options.output:
         write_json(options.output, {"protocol": _protocol(options, pairs), "results": rows})
-    return as_text(rows) + "\n\n" + _notes(options, pairs)
+    return as_text([_cells(row) for row in rows], HEAD) + "\n\n" + _notes(options, pairs)
 
 
-def measure(cases: list[Case], options: BenchModelsOptions) -> list[list[dict[str, Any]]]:
+def take_turns(cases: Sequence[Case], repeats: int, threads: int) -> list[list[dict[str, Any]]]:
     """What the processes of every case found; cases take turns, so that a busy minute does not fall on one of them."""
     found: list[list[dict[str, Any]]] = [[] for _ in cases]
-    with progress("bench models", len(cases) * options.repeats) as advance:
-        for _ in range(options.repeats):
+    with progress("bench", len(cases) * repeats) as advance:
+        for _ in range(repeats):
             for case, results in zip(cases, found, strict=True):
-                results.append(run(case, options.threads))
+                results.append(run(case, threads))
                 advance(note=f"{case.model} {case.resolution} {case.batch}")
     return found
 
@@ -108,9 +112,9 @@ def spread(values: list[float]) -> float:
     return (ordered[-1 - quarter] - ordered[quarter]) / 2
 
 
-def as_text(rows: list[dict[str, Any]]) -> str:
-    """The table for a terminal."""
-    lines = [HEAD, *map(_cells, rows)]
+def as_text(rows: Sequence[tuple[str, ...]], head: tuple[str, ...]) -> str:
+    """A table for a terminal."""
+    lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
 

@@ -65,5 +65,34 @@ class BenchModelsOptions:
             require(bool(values) and min(values) > 0, f"{name}: {list(values)} are not positive")
 
 
-BENCH: dict[str, type] = {"data": BenchDataOptions, "models": BenchModelsOptions}
+@dataclass(frozen=True)
+class BenchObjectivesOptions:
+    """Options of `driftnet bench objectives`."""
+
+    task: str = "NS-PwC"
+    """The task that decides channels and boundary."""
+    resolution: int = 64
+    """Points along an axis."""
+    batch: int = 8
+    """Windows of a step."""
+    repeats: int = 5
+    """Processes an objective is measured in, in turn with the others."""
+    steps: int = 3
+    """Timed training steps in each of them, after one that is not timed."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, ..."""
+    threads: int = 1
+    """CPU threads."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing to measure."""
+        for name in ("resolution", "batch", "repeats", "steps", "threads"):
+            require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
+
+
+BENCH: dict[str, type] = {
+    "data": BenchDataOptions,
+    "models": BenchModelsOptions,
+    "objectives": BenchObjectivesOptions,
+}
 """Options of every topic of `driftnet bench`."""
