@@ -19,8 +19,12 @@ def experiment(**changes) -> dict:
 
 @pytest.fixture
 def recipes(tmp_path) -> Path:
+    return make_recipes(tmp_path)
+
+
+def make_recipes(root: Path) -> Path:
     """Two experiments that share DRIFT-Net, at a scale of seconds."""
-    folder = tmp_path / "recipes"
+    folder = root / "recipes"
     write(folder / "first.yaml", experiment())
     rows = {"DRIFT-Net": {"model": "drift-net"}, "half the data": {"model": "drift-net", "share": 0.5}}
     write(folder / "second.yaml", experiment(title="Second", rows=rows, place=2, published=""))
