@@ -25,7 +25,7 @@ def recipes(tmp_path) -> Path:
 def make_recipes(root: Path) -> Path:
     """Two experiments that share DRIFT-Net, at a scale of seconds."""
     folder = root / "recipes"
-    write(folder / "first.yaml", experiment())
+    write(folder / "first.yaml", experiment(figures=["error"]))
     rows = {"DRIFT-Net": {"model": "drift-net"}, "half the data": {"model": "drift-net", "share": 0.5}}
     write(folder / "second.yaml", experiment(title="Second", rows=rows, place=2, published=""))
     for name in ("paper", "ours"):

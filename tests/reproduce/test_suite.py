@@ -150,6 +150,8 @@ def test_the_page_shows_what_is_missing_and_links_every_result(done, tmp_path, c
     assert "| [Small](#small) | 7 | 8 | [NS-PwC](../results/laptop/NS-PwC.jsonl) |" in text
     assert "| solver-half |" in text
     assert "### Small, paper frame" in text
+    assert "![Small: error-paper](../results/laptop/figures/first-error-paper.svg)" in text
+    assert "DRIFT-Net" in (results.parent / "figures" / "first-error-paper.svg").read_text()
 
 
 def test_a_result_of_another_task_or_protocol_is_in_no_table(done, tmp_path):

@@ -43,6 +43,10 @@ class Part:
         """Decided by the recipe alone."""
         return short([self.kind, self.spec])
 
+    def __hash__(self) -> int:
+        """Of its name: its settings are mappings."""
+        return hash(self.name)
+
 
 @dataclass(frozen=True)
 class Fit:
