@@ -129,5 +129,5 @@ PUBLISHED: dict[str, Figures] = {
 
 def published(label: str, task: str, row: str, measure: str, grid: str = "") -> float | None:
     """What the paper printed, if it did."""
-    row_figures = PUBLISHED.get(label, {}).get(task, {}).get(row, {})
-    return row_figures.get(f"{measure}@{grid}") if grid else row_figures.get(measure)
+    value = PUBLISHED.get(label, {}).get(task, {}).get(row, {}).get(f"{measure}@{grid}" if grid else measure)
+    return None if value is None else float(value)

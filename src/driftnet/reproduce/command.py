@@ -33,8 +33,6 @@ def reproduce(names: list[str], options: ReproduceOptions) -> str:
     from driftnet.reproduce.suite import run_suite
 
     failures = run_suite(entries, store, Estimate(book.scale), options)
-    every = [entry for experiment in book.experiments.values() for entry in expand(experiment, book)]
-    store.tidy(entry.need.part.name for entry in every)
     if failures:
         raise DriftnetError(f"{len(failures)} could not be made: " + "; ".join(failures))
     return _done(entries, store, any_code)

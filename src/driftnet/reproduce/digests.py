@@ -12,10 +12,12 @@ PACKAGE = Path(__file__).parents[1]
 
 # Rooms whose code decides numbers; the others move, show and check them.
 ROOMS = ("data", "evaluate", "metrics", "models", "pdes", "train")
-# Modules in those rooms that decide none: other commands, other formats, saving, counting.
+# Modules in those rooms that decide none: other commands, other formats, saving, counting, where data wait. The projection of
+# operators counts where a training uses it.
 ASIDE = (
     "data.fetch",
     "data.inspect",
+    "data.loading",
     "data.merge",
     "data.formats.arrays",
     "data.formats.pdebench",
@@ -23,6 +25,7 @@ ASIDE = (
     "evaluate.predict",
     "evaluate.results",
     "models.cost",
+    "models.operator_norms",
     "models.poseidon",
     "models.poseidon_names",
     "models.presets",
@@ -32,6 +35,12 @@ ASIDE = (
 
 def digest(roots: Iterable[str], package: Path = PACKAGE) -> str:
     """Of the modules "room.module" and of all that they import within the ROOMS."""
+    text = "\n".join(f"{name} {_normalised(package, name)}" for name in modules(roots, package))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def modules(roots: Iterable[str], package: Path = PACKAGE) -> list[str]:
+    """The roots and all that they import, directly or not, within the ROOMS and not ASIDE."""
     found: set[str] = set()
     waiting = [root.removeprefix("driftnet.").partition(":")[0] for root in roots]
     while waiting:
@@ -39,8 +48,7 @@ def digest(roots: Iterable[str], package: Path = PACKAGE) -> str:
         if name not in found and name not in ASIDE and _file(package, name):
             found.add(name)
             waiting.extend(_imports(package, name))
-    text = "\n".join(f"{name} {_normalised(package, name)}" for name in sorted(found))
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return sorted(found)
 
 
 @cache

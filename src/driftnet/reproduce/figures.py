@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
@@ -23,12 +23,22 @@ COLUMNS = 3
 Curve = NDArray[np.float64]
 
 
-def draw(results: Results, frame: str) -> Iterator[tuple[str, str]]:
-    """Every figure that the recipe asks for and that has something to show, by name."""
-    for kind in results.experiment.figures:
-        figure = DRAWN[kind](results, frame)
-        if figure is not None:
-            yield f"{kind}-{frame}", as_svg(figure)
+def planned(results: Results, frame: str) -> list[str]:
+    """The figures that the recipe asks for and that have something to show, by name."""
+    shown = [kind for kind in results.experiment.figures if _something(results, frame, kind)]
+    return [f"{kind}-{frame}" for kind in shown]
+
+
+def draw(results: Results, name: str) -> str:
+    """A planned figure as SVG."""
+    kind, _, frame = name.partition("-")
+    return as_svg(DRAWN[kind](results, frame))
+
+
+def _something(results: Results, frame: str, kind: str) -> bool:
+    if kind == "fields":
+        return bool(_all_kept(results, frame))
+    return bool(_places(results, frame, tuple(BANDS) if kind == "bands" else ("mean",)))
 
 
 def curves(results: Results, task: str, frame: str, row: str, name: str) -> list[Curve]:
@@ -45,29 +55,27 @@ def _finite(values: list[float | None]) -> Curve:
     return np.array([np.nan if value is None else value for value in values])
 
 
-def _error(results: Results, frame: str) -> Figure | None:
+def _error(results: Results, frame: str) -> Figure:
     """Relative L1 against the step."""
     return _panels(results, frame, ("mean",), lambda curve: curve, "relative L1", "log")
 
 
-def _growth(results: Results, frame: str) -> Figure | None:
+def _growth(results: Results, frame: str) -> Figure:
     """Change of the relative L1 from step to step."""
     return _panels(
         results, frame, ("mean",), lambda curve: np.diff(curve, prepend=0.0), "growth of relative L1 a step", "linear"
     )
 
 
-def _bands(results: Results, frame: str) -> Figure | None:
+def _bands(results: Results, frame: str) -> Figure:
     """NRMSE by bands of wavenumber against the step."""
     return _panels(results, frame, tuple(BANDS), lambda curve: curve, "nRMSE", "log")
 
 
 def _panels(
     results: Results, frame: str, names: tuple[str, ...], of: Callable[[Curve], Curve], label: str, scale: str
-) -> Figure | None:
-    places = [(task, name) for task in results.experiment.tasks for name in names if _shown(results, task, frame, name)]
-    if not places:
-        return None
+) -> Figure:
+    places = _places(results, frame, names)
     columns = min(COLUMNS, len(places))
     lines = -(-len(places) // columns)
     figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * lines + 0.5), layout="constrained")
@@ -80,6 +88,11 @@ def _panels(
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
+
+
+def _places(results: Results, frame: str, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The panels that have something to show."""
+    return [(task, name) for task in results.experiment.tasks for name in names if _shown(results, task, frame, name)]
 
 
 def _shown(results: Results, task: str, frame: str, name: str) -> bool:
@@ -103,13 +116,9 @@ def _fill(axes: Axes, results: Results, place: tuple[str, str, str], of: Callabl
     axes.grid(alpha=0.25)
 
 
-def _fields(results: Results, frame: str) -> Figure | None:
+def _fields(results: Results, frame: str) -> Figure:
     """Truth and predictions of the first example, first and last step, every channel, colours shared."""
-    (task,) = results.experiment.tasks
-    found = {row: _kept(results, task, frame, row) for row in results.experiment.rows}
-    found = {row: kept for row, kept in found.items() if kept is not None}
-    if not found:
-        return None
+    found = _all_kept(results, frame)
     first = next(iter(found.values()))
     rows = {"truth": _images(first, "truth"), **{row: _images(kept, "prediction") for row, kept in found.items()}}
     columns = [(step, channel) for step in range(2) for channel in range(len(first["channels"]))]
@@ -125,8 +134,11 @@ def _fields(results: Results, frame: str) -> Figure | None:
     return figure
 
 
-def _kept(results: Results, task: str, frame: str, row: str) -> dict | None:
-    return next((result["fields"] for result in results.cell(task, frame, row).found if "fields" in result), None)
+def _all_kept(results: Results, frame: str) -> dict[str, dict]:
+    """The kept fields of every row that has some; one task, one seed."""
+    task = results.experiment.tasks[0]
+    cells = {row: results.cell(task, frame, row).found for row in results.experiment.rows}
+    return {row: found[0]["fields"] for row, found in cells.items() if found and "fields" in found[0]}
 
 
 def _images(kept: dict, side: str) -> NDArray[np.float64]:
@@ -134,7 +146,7 @@ def _images(kept: dict, side: str) -> NDArray[np.float64]:
     return np.frombuffer(b64decode(kept[side]), np.int8).reshape(kept["shape"]) / 127
 
 
-DRAWN: dict[str, Callable[[Results, str], Figure | None]] = {
+DRAWN: dict[str, Callable[[Results, str], Figure]] = {
     "error": _error,
     "growth": _growth,
     "bands": _bands,

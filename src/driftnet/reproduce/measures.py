@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.typing import ArrayLike, NDArray
 
 from driftnet.errors import unknown
 from driftnet.reproduce.store import Result
@@ -24,25 +25,25 @@ class Measure:
 
 
 PER_TRAJECTORY = {
-    "final": Measure("error at T*, %", 100),
-    "first": Measure("error of one step, %", 100),
-    "rollout_mean": Measure("mean error of the rollout, %", 100),
-    "growth_slope": Measure("growth, % a step", 100),
+    "final": Measure("error at T*, %", 100.0),
+    "first": Measure("error of one step, %", 100.0),
+    "rollout_mean": Measure("mean error of the rollout, %", 100.0),
+    "growth_slope": Measure("growth, % a step", 100.0),
     "correlation_time": Measure("steps until the correlation is below 0.8"),
-    "band_low": Measure("nRMSE, n < 4, %", 100),
-    "band_mid": Measure("nRMSE, 4 to 12, %", 100),
-    "band_high": Measure("nRMSE, from 12, %", 100),
+    "band_low": Measure("nRMSE, n < 4, %", 100.0),
+    "band_mid": Measure("nRMSE, 4 to 12, %", 100.0),
+    "band_high": Measure("nRMSE, from 12, %", 100.0),
 }
 PER_RUN = {
-    "blown_up": Measure("blown up, %", 100),
+    "blown_up": Measure("blown up, %", 100.0),
     "parameters": Measure("parameters, M", 1e-6),
     "training_seconds": Measure("training, s"),
     "training_trajectories": Measure("training trajectories", digits=5),
-    "rollout_seconds": Measure("rollout, ms a trajectory", 1000),
+    "rollout_seconds": Measure("rollout, ms a trajectory", 1000.0),
     "peak_bytes": Measure("peak memory of a step, GB", 1e-9),
-    "step_seconds": Measure("training step, ms", 1000),
+    "step_seconds": Measure("training step, ms", 1000.0),
     "epoch_seconds": Measure("epoch, min", 1 / 60),
-    "forward_seconds": Measure("forward pass, ms", 1000),
+    "forward_seconds": Measure("forward pass, ms", 1000.0),
     "throughput": Measure("forward passes a second"),
     "lemma_product": Measure("product of A.1 over the blocks"),
     "network_bound": Measure("network, bound"),
@@ -106,29 +107,27 @@ def _fact(result: Result, name: str) -> float | None:
     return result.get(f"{name}_median", result.get(name))
 
 
-def centre(values: Values) -> float:
-    """The mean, or the median where trajectories have blown up."""
-    return float(np.mean(values) if np.isfinite(values).all() else np.median(values))
-
-
 def ratio(ours: Values, theirs: Values, resamples: int = 2000) -> tuple[float, float, float]:
-    """Ratio of two rows' centres with its 95 % interval: seeds resampled row by row, trajectories in both alike."""
+    """Ratio of two rows' centres with its 95 % interval: seeds resampled row by row, trajectories in both alike.
+
+    Means, or medians where trajectories have blown up; where both of those are infinite, neither row is lower.
+    """
     rng = np.random.default_rng(0)
-    middle = centre if np.isfinite(ours).all() and np.isfinite(theirs).all() else np.median
-    drawn = []
-    for _ in range(resamples):
-        columns = rng.integers(ours.shape[1], size=ours.shape[1])
-        mine, other = (values[rng.integers(len(values), size=len(values))][:, columns] for values in (ours, theirs))
-        drawn.append(_divide(float(middle(mine)), float(middle(other))))
-    low, high = np.quantile(drawn, (0.025, 0.975), method="nearest")
-    return _divide(float(middle(ours)), float(middle(theirs))), float(low), float(high)
+    middle = np.mean if np.isfinite(ours).all() and np.isfinite(theirs).all() else np.median
+    columns = rng.integers(ours.shape[1], size=(resamples, 1, ours.shape[1]))
+    drawn = [middle(values[_drawn(rng, resamples, len(values)), columns], axis=(1, 2)) for values in (ours, theirs)]
+    low, high = np.quantile(_divided(*drawn), (0.025, 0.975), method="nearest")
+    return float(_divided(middle(ours), middle(theirs))), float(low), float(high)
 
 
-def _divide(above: float, below: float) -> float:
-    """Where both are infinite, neither is lower."""
-    if np.isinf(above) and np.isinf(below):
-        return 1.0
-    return above / below if below else np.inf
+def _drawn(rng: np.random.Generator, resamples: int, seeds: int) -> NDArray[np.int64]:
+    return rng.integers(seeds, size=(resamples, seeds, 1))
+
+
+def _divided(above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.divide(above, below)
+    return np.where(np.isinf(above) & np.isinf(below), 1.0, found)
 
 
 def text(value: float, digits: int = 3) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from driftnet.files import write_text, written_aside
+from driftnet.files import write_text
 from driftnet.reproduce import figures, tables
 from driftnet.reproduce.claims import sentence
 from driftnet.reproduce.measures import MEASURES
@@ -27,21 +28,37 @@ testable here" where results are missing, where there are fewer than two seeds, 
 
 def write_page(book: Cookbook, store: Store, path: Path) -> str:
     """Write the page and its figures; returns where they are."""
-    drawn: list[Path] = []
-    body = [_section(experiment, book, store, path, drawn) for experiment in book.experiments.values()]
-    text = "\n\n".join((_head(book, store, path), *body)) + "\n"
-    write_text(path, text)
-    return f"{path}, {len(drawn)} figures under {store.folder / 'figures'}"
+    drawn, found = 0, read(book, store)
+    for results in found:
+        for name in (name for frame in results.frames for name in figures.planned(results, frame)):
+            write_text(_figure(store, results.experiment, name), figures.draw(results, name))
+            drawn += 1
+    write_text(path, page(book, store, path, found))
+    return f"{path}, {drawn} figures under {store.folder / 'figures'}"
 
 
-def _head(book: Cookbook, store: Store, path: Path) -> str:
+def read(book: Cookbook, store: Store) -> list[Results]:
+    """The results of every experiment."""
+    return [Results(experiment, expand(experiment, book), store) for experiment in book.experiments.values()]
+
+
+def page(book: Cookbook, store: Store, path: Path, found: Sequence[Results]) -> str:
+    """The text of the page, with links as they are from `path`."""
+    return "\n\n".join((_head(book, store, path, found), *(_section(results, store, path) for results in found))) + "\n"
+
+
+def _figure(store: Store, experiment: Experiment, name: str) -> Path:
+    return store.folder / "figures" / f"{experiment.name}-{name}.svg"
+
+
+def _head(book: Cookbook, store: Store, path: Path, found: Sequence[Results]) -> str:
     scale = book.scale
     rows = [["experiment", "parts there", "of", "results"]]
-    for experiment in book.experiments.values():
-        parts = {entry.need.part.name: entry for entry in expand(experiment, book)}
-        there = [entry for name, entry in parts.items() if name in store.results]
-        files = dict.fromkeys(_link(store.folder / f"{entry.task}.jsonl", path, entry.task) for entry in there)
-        link = f"[{experiment.title}](#{anchor(experiment.title)})"
+    for results in found:
+        parts, there = results.parts, [part for part in results.parts if store.get(part) is not None]
+        tasks = dict.fromkeys(parts[part] for part in there)
+        files = [_link(store.folder / f"{task}.jsonl", path, task) for task in tasks]
+        link = f"[{results.experiment.title}](#{anchor(results.experiment.title)})"
         rows.append([link, str(len(there)), str(len(parts)), ", ".join(files) or "none yet"])
     command = f"driftnet reproduce all --scale {scale.name}"
     return "\n\n".join(
@@ -70,18 +87,14 @@ def _origin(result: Result) -> tuple[str, str, str]:
     return provenance["commit"], provenance["device"], result.get("versions", {}).get("torch", "")
 
 
-def _section(experiment: Experiment, book: Cookbook, store: Store, path: Path, drawn: list[Path]) -> str:
-    results = Results(experiment, expand(experiment, book), store)
+def _section(results: Results, store: Store, path: Path) -> str:
+    experiment = results.experiment
     lines = [f"## {experiment.title}", " ".join(experiment.about.split())]
     for frame in results.frames:
         lines += [f"### {experiment.title}, {frame} frame"] if frame else []
         lines += _tables(results, frame)
-        for name, picture in figures.draw(results, frame):
-            file = store.folder / "figures" / f"{experiment.name}-{name}.svg"
-            with written_aside(file) as aside:
-                aside.write_text(picture)
-            drawn.append(file)
-            lines.append(f"![{experiment.title}: {name}]({_relative(file, path)})")
+        for name in figures.planned(results, frame):
+            lines.append(f"![{experiment.title}: {name}]({_relative(_figure(store, experiment, name), path)})")
     if experiment.claims:
         lines += ["What the paper says:", "\n".join(f"- {sentence(claim, results)}" for claim in experiment.claims)]
     return "\n\n".join(lines)

@@ -19,7 +19,7 @@ from driftnet.reproduce.recipes import Cookbook, Data, Experiment, Grid, Row
 from driftnet.reproduce.settings import changed, explicit, plain
 from driftnet.tasks.base import Split, Task
 
-MEASURING = ("evaluate.suite", "evaluate.measure", "metrics.errors", "metrics.bands", "metrics.growth")
+MEASURING = ("evaluate.measure", "metrics.errors", "metrics.bands", "metrics.growth")
 TRAINING = ("train.fit", "models.operator")
 
 
@@ -42,6 +42,10 @@ class Part:
     def name(self) -> str:
         """Decided by the recipe alone."""
         return short([self.kind, self.spec])
+
+    def __hash__(self) -> int:
+        """Of its name: its settings are mappings."""
+        return hash(self.name)
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,7 @@ def training_of(book: Cookbook, task: str, frame: str, row: Row) -> Training:
         (f"row of {row.model}", row.training),
     ):
         training = changed(training, settings, where)
-    return replace(training, rate=float(f"{training.rate * row.rate:.6g}"))
+    return replace(training, rate=float(f"{training.rate * row.rate:.4g}"))
 
 
 @cache

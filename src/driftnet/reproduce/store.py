@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,8 @@ class Store:
         return any_code or result.get("code") == part.code
 
     def get(self, part: Part) -> Result | None:
-        """What was measured of a part, with whatever code."""
-        return self.results.get(part.name)
+        """What was measured of a part, with whatever code; not if any setting was another one."""
+        return self.results.get(part.name) if self.has(part, any_code=True) else None
 
     def add(self, task: str, part: Part, found: Result) -> None:
         """Append a result; it is on the disk when this returns."""
@@ -68,16 +67,15 @@ class Store:
             raise DriftnetError(f"could not write {path}: {error.strerror}") from error
         self.results[part.name] = json.loads(line)
 
-    def tidy(self, wanted: Iterable[str]) -> None:
+    def tidy(self) -> None:
         """Write every file again with the last result of every part alone, in the order of their names."""
-        kept = set(wanted)
         for path in sorted(self.folder.glob("*.jsonl")):
+            before = path.read_text(errors="replace")
             mine = Store(self.folder)
-            for line in path.read_text(errors="replace").splitlines():
+            for line in before.splitlines():
                 mine._take(line)
-            lines = [json.dumps(mine.results[name], separators=(",", ":")) for name in sorted(mine.results) if name in kept]
-            text = "".join(f"{line}\n" for line in lines)
-            if text != path.read_text(errors="replace"):
+            text = "".join(f"{json.dumps(mine.results[name], separators=(',', ':'))}\n" for name in sorted(mine.results))
+            if text != before:
                 write_text(path, text)
 
 

@@ -55,7 +55,9 @@ def run_suite(entries: Sequence[Entry], store: Store, estimate: Estimate, option
             return []
         total = sum(group.seconds for group in waiting)
         with progress("reproduce", round(total)) as advance, _pool(options, work) as pool:
-            return _Run(pool, store, options, estimate, advance).all(waiting)
+            failures = _Run(pool, store, options, estimate, advance).all(waiting)
+        store.tidy()
+        return failures
 
 
 @contextmanager

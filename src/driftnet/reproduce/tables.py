@@ -11,7 +11,7 @@ import numpy as np
 from driftnet.metrics.summary import bootstrap
 from driftnet.report.paper import published
 from driftnet.reproduce.measures import MEASURES, Cell, Values, text
-from driftnet.reproduce.parts import Entry
+from driftnet.reproduce.parts import Entry, Part
 from driftnet.reproduce.recipes import Experiment, Grid
 from driftnet.reproduce.store import Store
 
@@ -35,6 +35,8 @@ class Results:
     def __init__(self, experiment: Experiment, entries: Iterable[Entry], store: Store) -> None:
         self.experiment = experiment
         self.cells: dict[Place, Cell] = {}
+        entries = list(entries)
+        self.parts: dict[Part, str] = {entry.need.part: entry.task for entry in entries}
         ordered = sorted(entries, key=lambda entry: repr(_place(entry)))
         for place, group in groupby(ordered, key=_place):
             found = [store.get(entry.need.part) for entry in sorted(group, key=lambda entry: entry.seed)]
