@@ -16,6 +16,7 @@ from driftnet.configs import Loss, Training
 from driftnet.errors import DriftnetError
 from driftnet.memory import resident
 from driftnet.models.cost import flops
+from driftnet.models.devices import device_named, without_tf32
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.tasks.base import Task
 from driftnet.train.loss import training_loss
@@ -34,7 +35,8 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     """Sizes, times of steps and of forward passes, and the peak of memory."""
     torch.manual_seed(0)
     task: Task = registry.task(case["task"])
-    device = torch.device(case["device"])
+    device = device_named(case["device"])
+    without_tf32()
     start = resident("VmRSS")
     model = build(registry.model(case["model"]), task, unit_statistics(len(task.components), len(task.static))).to(device)
     state, target, static = _inputs(task, case["batch"], case["resolution"], device)
