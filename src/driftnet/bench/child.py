@@ -18,6 +18,7 @@ from driftnet.data.pairs import Batch
 from driftnet.errors import DriftnetError
 from driftnet.memory import resident
 from driftnet.models.cost import flops
+from driftnet.models.devices import device_named, without_tf32
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.tasks.base import Task
 from driftnet.train.average import Average
@@ -38,7 +39,8 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     """Sizes, times of steps and of forward passes, and the peak of memory."""
     torch.manual_seed(0)
     task: Task = registry.task(case["task"])
-    device = torch.device(case["device"])
+    device = device_named(case["device"])
+    without_tf32()
     start = resident("VmRSS")
     objective = Objective(**case.get("objective", {}))
     unit = unit_statistics(len(task.components), len(task.static))

@@ -13,11 +13,10 @@ import numpy as np
 import xarray as xr
 
 from driftnet.errors import DriftnetError
-from driftnet.evaluate.results import open_metrics
+from driftnet.evaluate.results import final_errors, open_metrics, protocol
 from driftnet.registry import BASELINES
 
 RUN_FILES = ("config.yaml", "provenance.json")  # Either makes a folder a run's.
-WITHOUT_MEANING = ("examples",)  # Settings that change no number.
 SHOWN_SETTINGS = 2  # Of those that tell two models of one name apart.
 
 
@@ -107,11 +106,6 @@ class Section:
         return [group for group in self.groups if group.trained]
 
 
-def final_errors(result: xr.Dataset) -> np.ndarray:
-    """Relative L1 at T* by trajectory, averaged over quantities."""
-    return result.relative_l1.sel(snapshot=result.attrs["final_snapshot"]).mean("quantity").values
-
-
 def collect(folders: Sequence[Path], name: str) -> list[Section]:
     """The results called `name` under the folders and the baselines beside them, in sections; the best come first."""
     paths = sorted({path.resolve() for folder in folders for path in _under(folder, name)})
@@ -126,13 +120,6 @@ def collect(folders: Sequence[Path], name: str) -> list[Section]:
         if protocol(result) in chosen:
             chosen[protocol(result)].append(result)
     return sections(list(chosen.values()), missing)
-
-
-def protocol(result: xr.Dataset) -> tuple[str, ...]:
-    """What has to agree before two results may stand in one table."""
-    settings = json.loads(result.attrs["settings"])
-    evaluation = {key: value for key, value in settings["evaluation"].items() if key not in WITHOUT_MEANING}
-    return (result.attrs["task"], json.dumps(evaluation, sort_keys=True), settings["data"], str(settings["test"]))
 
 
 def _under(folder: Path, name: str) -> Iterable[Path]:

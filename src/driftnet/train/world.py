@@ -18,6 +18,7 @@ from torch import Tensor
 
 from driftnet.configs import require
 from driftnet.errors import DriftnetError, UsageError
+from driftnet.models.devices import device_named
 
 WAIT = timedelta(hours=2)  # While the first process reads a large data set for its statistics, the others wait.
 KEPT: deque[Any] = deque(maxlen=16)
@@ -160,13 +161,9 @@ def joined(device: str, environment: Mapping[str, str] = os.environ) -> Iterator
 
 def device_of(device: str, launch: Launch) -> torch.device:
     """The device by its name; of several processes, each has its own GPU of its machine."""
-    try:
-        chosen = torch.device(device)
-    except RuntimeError as error:
-        raise UsageError(f"device: '{device}' is none; cpu, cuda, cuda:1, ...") from error
+    chosen = device_named(device)
     if chosen.type != "cuda":
         return chosen
-    require(torch.cuda.is_available(), f"device: {device} is not available; this torch sees no GPU")
     if launch.size > 1:
         require(chosen.index is None, f"device: {device} is one GPU for {launch.size} processes; give cuda")
         chosen = torch.device("cuda", launch.local % torch.cuda.device_count())
