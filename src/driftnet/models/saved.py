@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from driftnet import registry
 from driftnet.configs import ModelConfig, Recipe, Training, from_dict, to_dict
+from driftnet.devices import device as find_device
 from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.files import read_json, write_json, written_aside
 from driftnet.models.configs import ARCHITECTURES
@@ -73,7 +73,7 @@ def load(folder: str | Path, device: str = "cpu") -> Normalized:
         model.load_state_dict(read_weights(folder / WEIGHTS))
     except RuntimeError as error:
         raise DriftnetError(f"could not read {folder / WEIGHTS}: {str(error).splitlines()[0]}") from error
-    return model.to(torch.device(device)).eval()
+    return model.to(find_device(device)).eval()
 
 
 def describe(folder: Path) -> tuple[Any, ModelConfig]:
