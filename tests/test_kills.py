@@ -66,7 +66,8 @@ def test_generate(zygote, tmp_path):
     seconds = undisturbed(zygote, command(tmp_path / "whole.nc"), tmp_path / "said", PLACES)
     path, rng = tmp_path / "NS-PwC.nc", np.random.default_rng(0)
     kills = sum(
-        killed(zygote, command(path), tmp_path / "said", PLACES, rng.uniform(0, 0.6 * seconds)) for _ in range(KILLS["generate"])
+        killed(zygote, command(path), tmp_path / "said", PLACES, rng.uniform(0, 0.6 * seconds))
+        for _ in range(KILLS["generate"])
     )
     if not path.exists():
         undisturbed(zygote, command(path), tmp_path / "said")

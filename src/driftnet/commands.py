@@ -18,6 +18,8 @@ from driftnet.options.reproduce import ReproduceOptions
 from driftnet.options.train import StatusOptions, TrainOptions
 from driftnet.tasks.base import Task
 
+MOST_THREADS = 1024  # Beyond the cores of any machine; an absurd number would be tried.
+
 
 @dataclass(frozen=True)
 class Command:
@@ -43,6 +45,7 @@ def generate(names: list[str], flags: list[str]) -> str:
         workers=len(os.sched_getaffinity(0)),
     )
     options = _options("generate", defaults, flags)
+    _prepare(1, options.device)
     from driftnet.data.generate import generate as run
     from driftnet.data.jobs import plan
 
@@ -82,7 +85,7 @@ def train(names: list[str], flags: list[str]) -> str:
     task: Task = registry.task(task_name)
     defaults = TrainOptions(data=Path("data") / task.source.file, model=registry.model(preset))
     options = _options("train", defaults, flags)
-    _limit_threads(options.threads)
+    _prepare(options.threads, options.device)
     from driftnet.configs import Recipe
     from driftnet.train.dry import dry_run
     from driftnet.train.fit import run_folder
@@ -108,7 +111,7 @@ def evaluate(names: list[str], flags: list[str]) -> str:
     for name in options.baselines:
         if name not in registry.BASELINES:
             raise unknown("baseline", name, registry.BASELINES)
-    _limit_threads(options.threads)
+    _prepare(options.threads, options.device)
     from driftnet.evaluate.suite import evaluate_runs
 
     return evaluate_runs([Path(name) for name in names], options)
@@ -117,7 +120,7 @@ def evaluate(names: list[str], flags: list[str]) -> str:
 def predict(names: list[str], flags: list[str]) -> str:
     """Roll a person's own initial states out."""
     options = _options("predict", PredictOptions(), flags)
-    _limit_threads(options.threads)
+    _prepare(options.threads, options.device)
     from driftnet.evaluate.predict import predict as run
 
     folder, source = names
@@ -146,7 +149,7 @@ def bench(names: list[str], flags: list[str]) -> str:
     if topic not in BENCH:
         raise unknown("bench topic", topic, BENCH)
     options = _options("bench", BENCH[topic](), flags)
-    _limit_threads(options.threads)
+    _prepare(options.threads, getattr(options, "device", "cpu"))
     return registry.resolve(registry.BENCHES[topic])(rest, options)
 
 
@@ -166,8 +169,12 @@ def _options(verb: str, defaults, flags: list[str]):  # noqa: ANN001, ANN202 - t
     return parse(f"{verb} {command.names}", command.summary, defaults, flags)
 
 
-def _limit_threads(threads: int) -> None:
-    require(threads >= 0, f"threads: {threads} is negative")
+def _prepare(threads: int, device: str) -> None:
+    """Limit torch's threads, and refuse a device that is not there."""
+    require(0 <= threads <= MOST_THREADS, f"threads: {threads} is not between 0 and {MOST_THREADS}")
+    from driftnet.devices import device_named
+
+    device_named(device)
     if threads:
         import torch
 

@@ -211,7 +211,7 @@ def test_fields_of_every_step_of_a_short_rollout_are_kept_of_two_trajectories(ev
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("gpu", "device: 'gpu' is none; cpu, cuda, cuda:1, ..."), ("cuda:99", "device: cuda:99 is not available")],
+    [("gpu", "device: 'gpu' is none of cpu, cuda"), ("cuda:99", "device: 'cuda:99' cannot be used on this machine")],
 )
 @pytest.mark.parametrize("verb", ["evaluate", "predict"])
 def test_a_device_that_is_not_there_is_refused_in_one_line(verb, name, message, small_run, tmp_path, capsys):

@@ -19,7 +19,7 @@ from driftnet.files import checksum, read_json
 from driftnet.models.tensors import read_tensors
 from driftnet.train.checkpoints import read_state
 from driftnet.train.world import Launch, device_of, first_host, launched
-from tests.zygote import Victim, Zygote, free_port, reached
+from tests.zygote import Victim, free_port, reached
 
 MODEL = "conv-unet-tiny"
 STEPS = 12
@@ -280,7 +280,7 @@ def test_a_device_that_is_none_is_refused_in_one_line():
     with pytest.raises(UsageError, match="device: 'gpu' is none"):
         device_of("gpu", Launch())
     if not torch.cuda.is_available():
-        with pytest.raises(UsageError, match="cuda is not available"):
+        with pytest.raises(UsageError, match="'cuda' cannot be used on this machine"):
             device_of("cuda", Launch())
 
 

@@ -15,10 +15,10 @@ from torch import Tensor
 from driftnet import registry
 from driftnet.configs import ONE_STEP, ModelConfig, Objective, Training
 from driftnet.data.pairs import Batch
+from driftnet.devices import device_named, exact_arithmetic
 from driftnet.errors import DriftnetError
 from driftnet.memory import resident
 from driftnet.models.cost import flops
-from driftnet.models.devices import device_named, without_tf32
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
 from driftnet.tasks.base import Task
 from driftnet.train.average import Average
@@ -40,7 +40,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     torch.manual_seed(0)
     task: Task = registry.task(case["task"])
     device = device_named(case["device"])
-    without_tf32()
+    exact_arithmetic()
     start = resident("VmRSS")
     objective = Objective(**case.get("objective", {}))
     unit = unit_statistics(len(task.components), len(task.static))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from driftnet.data.trajectories import Trajectories
+from driftnet.devices import device_named, exact_arithmetic
 from driftnet.evaluate.baselines import NotMade
 from driftnet.evaluate.results import open_metrics, require_published, summary_of_runs
 from driftnet.evaluate.run import baseline, evaluate, metrics_file, trained_run
-from driftnet.models.devices import device_named, without_tf32
 from driftnet.models.saved import describe, recipe_of, require_lead_times
 from driftnet.options.evaluate import EvaluateOptions
 
@@ -17,7 +17,7 @@ from driftnet.options.evaluate import EvaluateOptions
 def evaluate_runs(runs: Sequence[Path], options: EvaluateOptions) -> str:
     """Measure every run, and once per data file every baseline, kept at <task>/<baseline> beside the models."""
     _refuse(runs, options)
-    without_tf32()
+    exact_arithmetic()
     said, measured = [], set()
     for run in runs:
         subject = trained_run(run, options.device)

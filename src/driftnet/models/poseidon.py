@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from driftnet.configs import Frame, require
+from driftnet.devices import device_named
 from driftnet.errors import DriftnetError
 from driftnet.files import read_json
 from driftnet.metrics.statistics import Statistics
@@ -80,7 +81,7 @@ def load_poseidon(
     statistics = _statistics(wanted, config.frame.predicts == "increment")
     model = Normalized(network, config.frame.predicts, statistics)
     model.origin = config, _task(*wanted)
-    return model.to(torch.device(device)).eval()
+    return model.to(device_named(device)).eval()
 
 
 def read(source: str | Path) -> Published:

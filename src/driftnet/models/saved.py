@@ -13,10 +13,10 @@ from torch import Tensor
 
 from driftnet import registry
 from driftnet.configs import ModelConfig, Recipe, Training, from_dict, to_dict
+from driftnet.devices import device_named
 from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.files import read_json, write_json
 from driftnet.models.configs import ARCHITECTURES
-from driftnet.models.devices import device_named
 from driftnet.models.operator import Normalized, build, unit_statistics
 from driftnet.models.tensors import DIGEST, read_tensors, write_tensors
 from driftnet.tasks.base import Task

@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from driftnet.configs import Training
+from driftnet.devices import exact_arithmetic
 from driftnet.train.world import World
 
 DDP_OPTIONS = signature(DistributedDataParallel).parameters
@@ -64,13 +65,6 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     elements = [element for each in lists for element in each]
     return [element for element in elements if not any(isinstance(part, nn.ModuleList) for part in element.modules())]
-
-
-def exact_arithmetic() -> None:
-    """Single precision is single precision (no TF32), and a convolution gives the same bits every time."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.deterministic = True
 
 
 def reduced(precision: str, device: torch.device) -> AbstractContextManager[Any]:

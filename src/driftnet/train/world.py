@@ -17,8 +17,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from driftnet.configs import require
+from driftnet.devices import device_named
 from driftnet.errors import DriftnetError, UsageError
-from driftnet.models.devices import device_named
 
 WAIT = timedelta(hours=2)  # While the first process reads a large data set for its statistics, the others wait.
 KEPT: deque[Any] = deque(maxlen=16)
