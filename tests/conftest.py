@@ -32,3 +32,13 @@ def small_run(small_data, tmp_path_factory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
     main(["train", "NS-PwC", "drift-net-tiny", "--data", str(small_data), "--runs", str(runs), *FAST_TRAINING])
     return runs / "NS-PwC" / "drift-net-tiny" / "0"
+
+
+@pytest.fixture(scope="session")
+def zygote():
+    """Starts commands in processes of their own."""
+    from tests.zygote import Zygote
+
+    process = Zygote()
+    yield process
+    process.close()

@@ -10,6 +10,7 @@ from driftnet.configs import require
 from driftnet.errors import DriftnetError, unknown
 
 FAILURE, INTERRUPTED = 1, 130
+NO_MEMORY = ("allocate memory", "out of memory", "Storage size calculation overflowed")  # As torch says it.
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -19,16 +20,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if said:  # Of several processes, one speaks.
             print(said)
     except DriftnetError as error:
-        print(f"driftnet: {error}", file=sys.stderr)
+        _say(error)
         sys.exit(error.exit_code)
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"driftnet: {error.filename}: {error.strerror}", file=sys.stderr)
+        _say(f"{error.filename}: {error.strerror}")
+        sys.exit(FAILURE)
+    except (MemoryError, RuntimeError) as error:
+        if not _asked_for_too_much(error):
+            raise
+        _say(f"not enough memory: {error}")
         sys.exit(FAILURE)
     except KeyboardInterrupt as interrupt:
-        print(f"driftnet: {str(interrupt) or 'interrupted; the same command goes on from there'}", file=sys.stderr)
+        _say(str(interrupt) or "interrupted; the same command goes on from there")
         sys.exit(INTERRUPTED)
+
+
+def _say(what: object) -> None:
+    """One line, whatever names a person gave."""
+    print("driftnet:", " ".join(str(what).splitlines()), file=sys.stderr)
+
+
+def _asked_for_too_much(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY)
 
 
 def _dispatch(arguments: list[str]) -> str:

@@ -14,8 +14,11 @@ from driftnet.options.bench import BENCH
 from driftnet.options.data import FetchOptions, GenerateOptions, InspectOptions, MergeOptions
 from driftnet.options.evaluate import EvaluateOptions, PredictOptions
 from driftnet.options.report import ReportOptions
+from driftnet.options.reproduce import ReproduceOptions
 from driftnet.options.train import StatusOptions, TrainOptions
 from driftnet.tasks.base import Task
+
+MOST_THREADS = 1024  # Beyond the cores of any machine; an absurd number would be tried.
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ def generate(names: list[str], flags: list[str]) -> str:
         workers=len(os.sched_getaffinity(0)),
     )
     options = _options("generate", defaults, flags)
+    _prepare(1, options.device)
     from driftnet.data.generate import generate as run
     from driftnet.data.jobs import plan
 
@@ -81,7 +85,7 @@ def train(names: list[str], flags: list[str]) -> str:
     task: Task = registry.task(task_name)
     defaults = TrainOptions(data=Path("data") / task.source.file, model=registry.model(preset))
     options = _options("train", defaults, flags)
-    _limit_threads(options.threads)
+    _prepare(options.threads, options.device)
     from driftnet.configs import Recipe
     from driftnet.train.dry import dry_run
     from driftnet.train.fit import run_folder
@@ -107,7 +111,7 @@ def evaluate(names: list[str], flags: list[str]) -> str:
     for name in options.baselines:
         if name not in registry.BASELINES:
             raise unknown("baseline", name, registry.BASELINES)
-    _limit_threads(options.threads)
+    _prepare(options.threads, options.device)
     from driftnet.evaluate.suite import evaluate_runs
 
     return evaluate_runs([Path(name) for name in names], options)
@@ -116,7 +120,7 @@ def evaluate(names: list[str], flags: list[str]) -> str:
 def predict(names: list[str], flags: list[str]) -> str:
     """Roll a person's own initial states out."""
     options = _options("predict", PredictOptions(), flags)
-    _limit_threads(options.threads)
+    _prepare(options.threads, options.device)
     from driftnet.evaluate.predict import predict as run
 
     folder, source = names
@@ -131,13 +135,21 @@ def report(names: list[str], flags: list[str]) -> str:
     return write_report([Path(name) for name in names], options)
 
 
+def reproduce(names: list[str], flags: list[str]) -> str:
+    """Run experiments of the paper."""
+    options = _options("reproduce", ReproduceOptions(), flags)
+    from driftnet.reproduce.command import reproduce as run
+
+    return run(names, options)
+
+
 def bench(names: list[str], flags: list[str]) -> str:
     """Measure what things cost."""
     topic, *rest = names or ["models"]
     if topic not in BENCH:
         raise unknown("bench topic", topic, BENCH)
     options = _options("bench", BENCH[topic](), flags)
-    _limit_threads(options.threads)
+    _prepare(options.threads, getattr(options, "device", "cpu"))
     return registry.resolve(registry.BENCHES[topic])(rest, options)
 
 
@@ -157,8 +169,12 @@ def _options(verb: str, defaults, flags: list[str]):  # noqa: ANN001, ANN202 - t
     return parse(f"{verb} {command.names}", command.summary, defaults, flags)
 
 
-def _limit_threads(threads: int) -> None:
-    require(threads >= 0, f"threads: {threads} is negative")
+def _prepare(threads: int, device: str) -> None:
+    """Limit torch's threads, and refuse a device that is not there."""
+    require(0 <= threads <= MOST_THREADS, f"threads: {threads} is not between 0 and {MOST_THREADS}")
+    from driftnet.devices import device_named
+
+    device_named(device)
     if threads:
         import torch
 
@@ -175,6 +191,7 @@ COMMANDS = {
     "evaluate": Command("RUN...", "Roll trained models out over the test split, beside the baselines.", evaluate),
     "predict": Command("RUN INPUT", "Roll out initial states from a NetCDF or npy file; write NetCDF.", predict),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
+    "reproduce": Command("EXPERIMENT...", "Run experiments of the paper, or all of them; go on where it stopped.", reproduce),
     "bench": Command("TOPIC...", "Measure: data (pairs a second), models or objectives [NAME...] (time and memory).", bench),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 from driftnet.errors import UsageError
@@ -28,6 +28,8 @@ class Frame:
     """increment: u(t+1) - u(t), normalised by the training increments; state: u(t+1), as the paper."""
     padding: Literal["boundary", "zeros"] = "boundary"
     """boundary: circular where the task is periodic; zeros: as published."""
+    divergence: Literal["kept", "removed"] = "kept"
+    """removed: the velocity of an incompressible periodic flow is projected onto fields without divergence at every step."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Training:
-    """An objective, AdamW and a cosine schedule; defaults are the paper's."""
+    """An objective and AdamW; defaults are the paper's."""
 
     epochs: int = 40
     """Passes over all training pairs, or windows of more snapshots."""
@@ -103,6 +105,8 @@ class Training:
     """Trajectories whose pairs are shuffled together; decides the order, and how much is in memory."""
     rate: float = 3e-4
     """Peak learning rate."""
+    schedule: Literal["cosine", "step"] = "cosine"
+    """After the warm-up. cosine: half a cosine to zero; step: a tenth from half of the steps on, a hundredth from 3/4."""
     warmup: float = 0.05
     """Share of the steps over which the rate rises from zero."""
     weight_decay: float = 1e-6
@@ -112,9 +116,6 @@ class Training:
     """Largest spectral norm of a DRIFT mixer's three operators, enforced after every step (A.4); 0 leaves them free."""
     validations: int = 20
     """How often the validation error is measured; the best weights are kept."""
-    ema: float = 0.0
-    """Decay of an exponential mean of the weights, which is then what is validated and saved; 0 takes none."""
-    objective: Objective = field(default_factory=Objective)
     precision: Literal["fp32", "bf16"] = "fp32"
     """fp32: no TF32 either; bf16: mixed, weights, loss and Fourier transforms in fp32."""
     accumulate: int = 1
@@ -125,6 +126,9 @@ class Training:
     """Have torch.compile translate the network first."""
     parallel: Literal["ddp", "fsdp"] = "ddp"
     """Where there are several processes: all weights in each (ddp), or each with its share of them (fsdp)."""
+    ema: float = 0.0
+    """Decay of an exponential mean of the weights, which is then what is validated and saved; 0 takes none."""
+    objective: Objective = field(default_factory=Objective)
     loss: Loss = field(default_factory=Loss)
 
     def __post_init__(self) -> None:
@@ -146,7 +150,7 @@ class Evaluation:
     """Length of the rollout; all that the data hold where not given."""
     batch: int = 16
     """Trajectories rolled out together."""
-    examples: int = 1
+    examples: int = 2
     """Trajectories whose fields are kept for the report."""
     seed: int = 0
     """Of what some models draw at random in a rollout."""
@@ -193,6 +197,13 @@ def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "") -> T:
     for key in values:
         require(key in known, f"{where}{key}: unknown setting; known: {', '.join(sorted(known))}")
     return kind(**{key: _typed(hints[key], value, f"{where}{key}.") for key, value in values.items()})
+
+
+def altered(config: T, changes: Mapping[str, Callable[[Any], Any]]) -> T:
+    """The configuration with every field of these names, however deep, replaced by a function of its value."""
+    parts = {entry.name: getattr(config, entry.name) for entry in fields(config)}  # pyright: ignore[reportArgumentType]
+    inner = {name: altered(part, changes) if is_dataclass(part) else part for name, part in parts.items()}
+    return replace(config, **{name: changes[name](part) if name in changes else part for name, part in inner.items()})  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
 def _typed(hint: Any, value: Any, where: str) -> Any:

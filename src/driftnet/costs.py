@@ -7,7 +7,7 @@ import torch
 from driftnet import registry
 from driftnet.configs import ModelConfig
 from driftnet.errors import DriftnetError
-from driftnet.models.cost import LARGEST_RUN, Cost, cost
+from driftnet.models.cost import Cost, cost
 from driftnet.progress import progress
 
 TASK = "NS-PwC"
@@ -40,8 +40,6 @@ def row(name: str) -> str:
 
 
 def _sees(found: Cost) -> str:
-    if found.reach is None:
-        return "not measured"
     return "global" if found.reach == 1 else f"local, {found.reach:.0%} of the grid"
 
 
@@ -51,7 +49,7 @@ def _notes() -> str:
         "GFLOP: of a forward pass, by torch's counter on shapes alone, with complex products as four real ones and an FFT of\n"
         "n real points as 2.5 n log2 n, where it counts one and none; what is done point by point is left out.\n"
         "MB kept: what a forward pass stores for the backward pass, from shapes alone; the peak of a training step is larger.\n"
-        "sees: the inputs with a gradient at one output point, measured with random weights, "
-        f"up to {LARGEST_RUN / 1e6:.0f}M parameters.\n"
+        "sees: the inputs with a gradient at one output point, measured with random weights\n"
+        "and few channels, on which it does not depend.\n"
         f"torch {torch.__version__}; 'driftnet info models NAME' shows the settings of one."
     )

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from inspect import getsource
-from typing import Any, NoReturn, TypeVar, get_type_hints
+from pathlib import Path
+from types import NoneType
+from typing import Any, NoReturn, TypeVar, get_args, get_type_hints
 
 from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
 
@@ -14,6 +16,7 @@ from driftnet.errors import UsageError, nearest
 
 T = TypeVar("T")
 
+LARGEST = 2**63 - 1  # What the libraries below take for an integer.
 _CONFIG_FILE = "YAML file with these options; flags after it win"
 
 
@@ -37,22 +40,29 @@ def parse(command: str, summary: str, defaults: T, arguments: Sequence[str]) -> 
         _add(parser, entry.name, getattr(defaults, entry.name), type(defaults))
     try:
         parsed = parser.parse_args(list(arguments))
-        _check_groups("", parsed, defaults)
+        _check_values("", parsed, defaults)
         chosen = parser.instantiate(parsed)
     except (ValueError, TypeError) as error:
         raise UsageError(_one_line(str(error), [])) from error
     return type(defaults)(**{entry.name: getattr(chosen, entry.name) for entry in fields(defaults)})  # pyright: ignore[reportArgumentType]
 
 
-def _check_groups(where: str, parsed: Namespace, defaults: Any) -> None:
-    """Refuse a single value where a group of options belongs."""
+def _check_values(where: str, parsed: Namespace, defaults: Any) -> None:
+    """Refuse a single value where a group of options belongs, nothing where something does, and what is no path."""
+    hints = get_type_hints(type(defaults))
     for name, default in vars(defaults).items():
         value = getattr(parsed, name)
+        if value is None and NoneType not in get_args(hints[name]):
+            raise UsageError(f"--{where}{name}: it has to have a value")
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise UsageError(f"--{where}{name}: a number of {len(str(abs(value)))} digits is too large")
+        if isinstance(value, Path) and ("\0" in str(value) or (name == "output" and not value.name)):
+            raise UsageError(f"--{where}{name}: {str(value)!r} cannot be the name of a file")
         if is_dataclass(default):
             if not isinstance(value, Namespace):
                 known = ", ".join(vars(default))
                 raise UsageError(f"{where}{name}: '{value}' stands where a group of options belongs: {known}")
-            _check_groups(f"{where}{name}.", value, default)
+            _check_values(f"{where}{name}.", value, default)
 
 
 def _add(parser: ArgumentParser, name: str, default: Any, options: type) -> None:

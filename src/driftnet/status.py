@@ -51,7 +51,7 @@ def table(roots: Sequence[Path], as_json: bool) -> str:
 def _cells(found: Status) -> tuple[str, ...]:
     step = "" if found.step is None else f"{found.step} of {found.total or '?'}"
     best = "" if found.best_validation is None else f"{found.best_validation:.4g}"
-    left = "" if found.seconds_left is None else duration(found.seconds_left)
+    left = duration(found.seconds_left) if found.seconds_left else ""
     return found.run, found.state, step, best, left, found.note
 
 

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from driftnet.bench.child import measure
 from driftnet.bench.models import Case, spread, summarise
 from driftnet.cli import main
 
@@ -53,3 +54,8 @@ def test_a_case_that_cannot_be_measured_is_named_in_one_line(capsys):
     said = capsys.readouterr().err
     assert stop.value.code == 1
     assert "drift-net-tiny on 30 points, batch 1: a field of 30 x 30 points does not fit this model" in said
+
+
+def test_tasks_with_given_channels_are_measured_too():
+    found = measure({"model": "conv-unet-tiny", "task": "FNS-KF", "resolution": 32, "batch": 1, "device": "cpu", "steps": 1})
+    assert len(found["step_seconds"]) == 1

@@ -7,6 +7,7 @@ import copy
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from driftnet.configs import Frame, from_dict, to_dict
 from driftnet.models.operator import build, count_parameters, unit_statistics
 from driftnet.models.saved import load, save_model
 
+ROOT = Path(__file__).parents[2]
 PERIODIC = registry.task("NS-PwC")
 BOUNDED = replace(PERIODIC, boundary="dirichlet", static=("coefficient", "forcing"))
 TASKS = {"periodic": PERIODIC, "bounded": BOUNDED}
@@ -141,16 +143,19 @@ COMPILE = """
 import sys, torch
 from driftnet import registry
 from driftnet.models.operator import build, unit_statistics
+from tests.shallow import shallow
 for name in sys.argv[1:]:
     torch.manual_seed(0)
-    model = build(registry.model(name), registry.task("NS-PwC"), unit_statistics(2)).eval()
+    model = build(shallow(registry.model(name)), registry.task("NS-PwC"), unit_statistics(2)).eval()
     inputs = torch.randn(2, 2, 32, 64), torch.randn(2, 0, 32, 64)
     with torch.no_grad():
         compiled = torch.compile(model, backend="aot_eager", fullgraph=True)(*inputs)
-        torch.testing.assert_close(compiled, model(*inputs), rtol=1e-4, atol=1e-5, msg=lambda why: f"{name}: {why}")
+        exported = torch.export.export(model, inputs).module()(*inputs)
+        for output in (compiled, exported):
+            torch.testing.assert_close(output, model(*inputs), rtol=1e-4, atol=1e-5, msg=lambda why: f"{name}: {why}")
 """
 
 
-def test_models_compile_into_one_graph_and_say_the_same():
-    # In a process of its own: the compiler cannot trace the checks of shapes that tests run under.
-    subprocess.run([sys.executable, "-c", COMPILE, *TINY], check=True, timeout=300)
+def test_models_compile_and_export_as_one_graph_and_say_the_same():
+    # In a process of its own: neither can trace the checks of shapes that tests run under.
+    subprocess.run([sys.executable, "-c", COMPILE, *TINY], check=True, cwd=ROOT, timeout=300)

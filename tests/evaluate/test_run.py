@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from driftnet.configs import Evaluation
 from driftnet.data.trajectories import Trajectories
 from driftnet.evaluate.baselines import NotMade
 from driftnet.evaluate.measure import Subject, measure
+from driftnet.evaluate.results import final_errors, summary_of_runs
 from driftnet.evaluate.run import baseline
 from driftnet.metrics.errors import relative_l1
+from driftnet.metrics.summary import bootstrap
 
 TASK = registry.task("NS-PwC")
 
@@ -177,3 +180,56 @@ def test_the_convention_decides_what_is_said_and_not_what_is_measured(evaluated,
 def test_a_solver_that_the_grid_has_no_room_for_is_left_out_by_name(test_split, tmp_path):
     with pytest.raises(NotMade, match="no solver on a grid of 1/4 of 8 x 8 points"):
         measured("solver-quarter", test_split, tmp_path, resolution=8)
+
+
+def test_the_published_convention_is_refused_before_anything_is_measured_where_no_constants_are_published(
+    small_run, monkeypatch, capsys
+):
+    own = replace(TASK, name="mine", normalization=None)
+    monkeypatch.setattr("driftnet.evaluate.suite.describe", lambda run: (own, None))
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(small_run), "--convention", "published", "--overwrite"])
+    said = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert "--convention published: no constants are published for mine; they are for NS-SL, NS-PwC" in said
+    assert "KF-Long" not in said
+
+
+def test_results_say_what_runs_of_one_model_share(evaluated):
+    recipe = json.loads(results(evaluated).attrs["recipe"])
+    assert set(recipe) == {"model", "training", "trajectories"}
+    assert recipe["training"]["steps"] == 12
+    assert results(evaluated).attrs["device"] == "cpu"
+    assert results(evaluated).attrs["equation"] == TASK.equation
+
+
+def test_fields_of_every_step_of_a_short_rollout_are_kept_of_two_trajectories(evaluated):
+    kept = results(evaluated).example_prediction
+    assert list(kept.shown.values) == [1, 2, 3]
+    assert kept.sizes["example"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("gpu", "device: 'gpu' is none of cpu, cuda"), ("cuda:99", "device: 'cuda:99' cannot be used on this machine")],
+)
+@pytest.mark.parametrize("verb", ["evaluate", "predict"])
+def test_a_device_that_is_not_there_is_refused_in_one_line(verb, name, message, small_run, tmp_path, capsys):
+    np.save(tmp_path / "state.npy", np.zeros((2, 16, 16), np.float32))
+    more = [str(tmp_path / "state.npy"), "--output", str(tmp_path / "out.nc")] if verb == "predict" else ["--overwrite"]
+    with pytest.raises(SystemExit) as stop:
+        main([verb, str(small_run), *more, "--device", name])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_several_runs_of_a_model_are_summed_up_unless_they_are_different_things(evaluated):
+    first = results(evaluated)
+    second = first.copy(deep=True).assign_attrs(seed=1)
+    second.relative_l1[:] *= 3
+    low, high = (float(end) for end in bootstrap(np.stack([final_errors(first), final_errors(second)])))
+    said = summary_of_runs([first, second])
+    assert f"2 runs, mean {2 * float(first.relative_l1[:, -1].mean()):.4g}" in said
+    assert said.endswith(f"interval over runs and trajectories {low:.4g} to {high:.4g}")
+    other = first.attrs["recipe"].replace('"batch": 2', '"batch": 4')
+    assert "no common mean" in summary_of_runs([first, second.assign_attrs(recipe=other)])

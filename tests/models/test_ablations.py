@@ -8,6 +8,7 @@ import torch
 from driftnet.errors import UsageError
 from driftnet.models.configs import DriftMixer
 from driftnet.models.mixers.drift import Drift, band_table, fuse
+from driftnet.models.operator import count_parameters
 
 CHANNELS = 6
 FULL = DriftMixer(bands=4, gate_width=8)
@@ -27,6 +28,11 @@ def drift(**changes) -> Drift:
 
 def parameters(mixer: Drift) -> int:
     return sum(parameter.numel() for parameter in mixer.parameters())
+
+
+def test_complex_weights_count_once_and_none_where_mixing_is_left_out():
+    assert parameters(drift()) - count_parameters(drift()) == CHANNELS**2
+    assert count_parameters(drift(mixing=False)) == parameters(drift(mixing=False))
 
 
 @pytest.fixture

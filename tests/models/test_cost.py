@@ -60,6 +60,13 @@ def test_the_table_names_presets_what_they_were_measured_with_and_what_is_missin
     assert costs.row("drift-net-tiny").endswith("pip install something")
 
 
+@pytest.mark.parametrize("name", [name for name in registry.MODELS if name.endswith("-tiny")])
+def test_few_channels_see_as_far_as_many(name):
+    config, task = registry.model(name), registry.task("NS-PwC")
+    network = registry.resolve(config.builder)(config, 2, 2, task.boundary)
+    assert reach(network, torch.randn(1, 2, 64, 64)) == costs.cost(config, task, 64).reach
+
+
 @pytest.mark.parametrize("name", ["drift-net-tiny", "conv-unet-tiny"])
 def test_the_tiny_presets_see_the_whole_grid(name):
     assert costs.cost(registry.model(name), registry.task("NS-PwC"), 64).reach == 1

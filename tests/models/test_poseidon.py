@@ -259,3 +259,14 @@ def test_a_pickle_is_never_opened(tmp_path):
 def test_a_path_that_is_neither_a_folder_nor_a_name_is_refused():
     with pytest.raises(DriftnetError, match="neither a folder nor the name"):
         driftnet.load_poseidon("/nowhere/at/all")
+
+
+@pytest.mark.filterwarnings("ignore:the embedding and the recovery")
+@pytest.mark.parametrize(("channels_in", "channels_out"), [(4, 4), (3, 2)])
+@torch.no_grad()
+def test_a_published_model_saved_here_is_loaded_as_any_other(channels_in, channels_out, checkpoint, tmp_path):
+    model = driftnet.load_poseidon(checkpoint, channels_in, channels_out)
+    model.save_pretrained(tmp_path / "saved")
+    state, static = torch.rand(1, channels_out, 32, 32), torch.rand(1, channels_in - channels_out, 32, 32)
+    lead = torch.tensor([0.35])
+    assert torch.equal(driftnet.load(tmp_path / "saved")(state, static, lead), model(state, static, lead))

@@ -200,6 +200,12 @@ def test_the_rate_warms_up_and_falls_to_zero_along_a_cosine():
     assert rates[100] == pytest.approx(0.0)
 
 
+def test_a_step_schedule_falls_to_a_tenth_at_half_and_to_a_hundredth_at_three_quarters():
+    config = Training(rate=1.0, warmup=0.1, schedule="step")
+    rates = [learning_rate(step, 100, config) for step in (9, 10, 49, 50, 74, 75, 99)]
+    assert rates == pytest.approx([1, 1, 1, 0.1, 0.1, 0.01, 0.01])
+
+
 def test_one_step_is_that_of_torch_without_clipping():
     torch.manual_seed(0)
     ours, theirs = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)

@@ -15,6 +15,7 @@ from torch import Tensor
 from driftnet import registry
 from driftnet.configs import ONE_STEP, ModelConfig, Objective, Training
 from driftnet.data.pairs import Batch
+from driftnet.devices import device_named, exact_arithmetic
 from driftnet.errors import DriftnetError
 from driftnet.memory import resident
 from driftnet.models.cost import flops
@@ -38,10 +39,12 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     """Sizes, times of steps and of forward passes, and the peak of memory."""
     torch.manual_seed(0)
     task: Task = registry.task(case["task"])
-    device = torch.device(case["device"])
+    device = device_named(case["device"])
+    exact_arithmetic()
     start = resident("VmRSS")
     objective = Objective(**case.get("objective", {}))
-    model = build(_config(case["model"], objective), task, unit_statistics(len(task.components))).to(device)
+    unit = unit_statistics(len(task.components), len(task.static))
+    model = build(_config(case["model"], objective), task, unit).to(device)
     require_suited(model, objective, task.steady)
     batch = _inputs(task, objective, (case["batch"], case["resolution"])).to(device)
     step = _training_step(model, task, batch, Training(objective=objective, ema=case.get("ema", 0.0)))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -25,6 +21,7 @@ from driftnet.errors import UsageError
 from driftnet.files import locked, publish
 from driftnet.pdes.initial import trajectory_generator
 from driftnet.pdes.solver import Solver, solver_of
+from driftnet.processes import end_with_parent
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
 
@@ -152,7 +149,7 @@ def _runner(workers: int) -> Iterator:
     if workers <= 1:
         yield lambda work, ranges: map(work, ranges)
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
 
     def run(work: _Work, ranges: list[range]) -> Iterator[range]:
         futures: list[Future[range]] = [pool.submit(work, indices) for indices in ranges]
@@ -163,16 +160,3 @@ def _runner(workers: int) -> Iterator:
         yield run
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """A killed parent must not leave workers behind; a Ctrl-C is the parent's to answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        parent = parent_process()
-        if parent is not None:
-            wait([parent.sentinel])
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

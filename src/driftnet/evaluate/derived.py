@@ -28,12 +28,13 @@ def derive(results: xr.Dataset, task: Task, final_snapshot: int) -> xr.Dataset:
 
 def _published(results: xr.Dataset, task: Task) -> dict[str, tuple]:
     """Poseidon's two figures at every snapshot, where constants of a published loader are known."""
-    if task.normalization is None:
+    if task.published is None:
         return {}
     errors = results.published_relative_l1.values
     static = len(task.static) if task.name in AVERAGES_STATIC else 0
     per_group = (errors.mean(0), quantile(errors, 0.5))
-    return {name: (["snapshot"], over_groups(values, static)) for name, values in zip(PUBLISHED, per_group, strict=True)}
+    given = {"given_groups": static}
+    return {name: (["snapshot"], over_groups(values, static), given) for name, values in zip(PUBLISHED, per_group, strict=True)}
 
 
 def _with_units(results: xr.Dataset, task: Task) -> xr.Dataset:

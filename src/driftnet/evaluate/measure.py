@@ -24,7 +24,7 @@ from driftnet.models.operator import Operator, direct_states, states
 from driftnet.progress import Advance, progress
 
 PHYSICAL = "relative L1 of fields in physical units, per quantity, as a fraction"
-KEPT = ("parameters", "parameters_as_reals", "seed", "best_step", "training_trajectories", "training_pairs")
+KEPT = ("parameters", "parameters_as_reals", "seed", "best_step", "training_trajectories", "training_pairs", "recipe")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def measure(subject: Subject, test: Trajectories, config: Evaluation, device: st
     with progress(f"evaluate {subject.name}", len(test) * steps) as advance, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)  # Some models draw at random in a rollout.
         work.run(_on_grid(subject, test, config), advance)
-    facts = _facts(subject, test, config, steps)
+    facts = {**_facts(subject, test, config, steps), "device": _device_name(device)}
     results = work.tally.dataset().assign_attrs(facts, rollout_seconds_per_trajectory=work.seconds / len(test))
     return derive(results, test.task, facts["final_snapshot"])
 
@@ -104,6 +104,7 @@ def _facts(subject: Subject, test: Trajectories, config: Evaluation, steps: int)
     training = {f"training_{name}": facts[name] for name in ("seconds", "steps") if name in facts}
     return {
         "task": given.name,
+        "equation": given.equation,
         "model": subject.name,
         "final_snapshot": min(given.final_snapshot, steps),
         "test_trajectories": len(test),
@@ -116,6 +117,10 @@ def _facts(subject: Subject, test: Trajectories, config: Evaluation, steps: int)
         **training,
         **{name: facts[name] for name in KEPT if name in facts},
     }
+
+
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
 
 
 def _protocol(subject: Subject, test: Trajectories, config: Evaluation) -> str:

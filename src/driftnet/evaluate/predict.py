@@ -13,6 +13,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from driftnet.configs import to_dict
+from driftnet.devices import exact_arithmetic
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.files import checksum, refuse_existing, versions, written_aside
 from driftnet.models.operator import direct_states, states
@@ -30,6 +31,7 @@ def predict(run: Path, source: Path, options: PredictOptions) -> str:
     refuse_existing(options.output, options.overwrite)
     if options.direct:
         require_lead_times(run)
+    exact_arithmetic()
     model, (task, _) = load(run, options.device), describe(run)
     given = read_states(source, task)
     initial, static = torch.from_numpy(given).to(options.device).split((len(task.components), len(task.static)), 1)

@@ -7,16 +7,24 @@ library sees it, which would take some flipped bits for values.
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 
+from driftnet import registry
 from driftnet.configs import Convention
-from driftnet.errors import DriftnetError
+from driftnet.errors import DriftnetError, UsageError
 from driftnet.evaluate.derived import PUBLISHED
 from driftnet.files import checksum, written_aside
+from driftnet.metrics.summary import bootstrap
+from driftnet.tasks.base import Task
 
 METRICS_FILE = "metrics.nc"
+
+WITHOUT_MEANING = ("examples",)  # Settings that change no number.
 
 _SEAL = b"\nsha256 "
 _SEAL_BYTES = len(_SEAL) + 64
@@ -43,11 +51,39 @@ def open_metrics(path: Path) -> xr.Dataset:
         raise DriftnetError(f"could not read {path}: {str(error).splitlines()[0]}") from error
 
 
+def require_published(task: Task) -> None:
+    """Refuse the published convention where no published number could be meant."""
+    if task.published is None:
+        known = ", ".join(name for name in registry.TASKS if registry.task(name).published)
+        raise UsageError(f"--convention published: no constants are published for {task.name}; they are for {known}")
+
+
 def summary(results: xr.Dataset, convention: Convention) -> str:
     """The headline in one line."""
     target = results.attrs["final_snapshot"]
-    if convention == "published" and PUBLISHED[0] in results:
+    if convention == "published":
         mean, median = (float(results[name].sel(snapshot=target)) for name in PUBLISHED)
         return f"at T* = snapshot {target}, published convention: mean_relative_l1_error {mean:.2f} %, median {median:.2f} %"
     mean, median = (float(results.relative_l1_final.sel(statistic=name).mean()) for name in ("mean", "median"))
     return f"relative L1 at T* = snapshot {target}, physical units: mean {mean:.4g}, median {median:.4g}"
+
+
+def protocol(result: xr.Dataset) -> tuple[str, ...]:
+    """What has to agree before two results may stand in one table."""
+    settings = json.loads(result.attrs["settings"])
+    evaluation = {key: value for key, value in settings["evaluation"].items() if key not in WITHOUT_MEANING}
+    return (result.attrs["task"], json.dumps(evaluation, sort_keys=True), settings["data"], str(settings["test"]))
+
+
+def final_errors(results: xr.Dataset) -> np.ndarray:
+    """Relative L1 at T* by trajectory, averaged over quantities."""
+    return results.relative_l1.sel(snapshot=results.attrs["final_snapshot"]).mean("quantity").values
+
+
+def summary_of_runs(runs: Sequence[xr.Dataset]) -> str:
+    """The headline of several runs of one model in one line."""
+    if len({(*protocol(run), run.attrs["recipe"]) for run in runs}) > 1:
+        return f"{len(runs)} runs of different recipes or protocols, which have no common mean"
+    errors = np.stack([final_errors(run) for run in runs])
+    low, high = bootstrap(errors)
+    return f"{len(runs)} runs, mean {errors.mean():.4g}, 95 % interval over runs and trajectories {low:.4g} to {high:.4g}"

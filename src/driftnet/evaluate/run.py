@@ -9,14 +9,14 @@ from pathlib import Path
 import xarray as xr
 
 from driftnet import registry
-from driftnet.configs import Evaluation
+from driftnet.configs import Evaluation, to_dict
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.evaluate.grids import evaluated_size
 from driftnet.evaluate.measure import Subject, measure
 from driftnet.evaluate.results import open_metrics, save_metrics, summary
 from driftnet.files import checksum, read_json
-from driftnet.models.saved import WEIGHTS, load
+from driftnet.models.saved import WEIGHTS, load, recipe_of
 from driftnet.options.evaluate import EvaluateOptions
 
 
@@ -26,8 +26,14 @@ def trained_run(folder: Path, device: str) -> Subject:
     if not provenance.is_file():
         raise DriftnetError(f"{folder} is not a finished run: it has no provenance.json")
     facts = read_json(provenance)
-    name = folder.parent.name
-    return Subject(name, folder, lambda: load(folder, device), {**facts, "weights": checksum(folder / WEIGHTS)})
+    added = {"weights": checksum(folder / WEIGHTS), "recipe": _recipe(folder)}
+    return Subject(folder.parent.name, folder, lambda: load(folder, device), {**facts, **added})
+
+
+def _recipe(folder: Path) -> str:
+    """What runs of one model share and others do not, as JSON: all of the recipe but seed, data and name."""
+    kept = {key: value for key, value in to_dict(recipe_of(folder)).items() if key in ("model", "training", "trajectories")}
+    return json.dumps(kept, sort_keys=True)
 
 
 def baseline(name: str, folder: Path, test: Trajectories, config: Evaluation | None = None) -> Subject:

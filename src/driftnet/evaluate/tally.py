@@ -14,7 +14,7 @@ from driftnet.metrics.published import constants, percent_l1
 from driftnet.metrics.spectra import energy_spectrum
 from driftnet.tasks.base import Quantity, Task
 
-EXAMPLE_TIMES = 5
+EXAMPLE_TIMES = 21  # Every step of the usual rollout of 20, every fifth of one of 100.
 PER_SAMPLE = ["sample", "snapshot", "quantity"]
 SIDES = ("prediction", "truth")
 
@@ -57,7 +57,7 @@ class Tally:
     def _found(self, quantity: Quantity, prediction: Fields, truth: Fields) -> dict[str, Tensor]:
         """Every number of a quantity, by name."""
         errors = {name: metric(prediction, truth) for name, metric in self.metrics.items()}
-        if published := self.task.normalization:
+        if published := self.task.published:
             scale = (constants(part, self.task.channels(quantity), truth) for part in (published.mean, published.std))
             errors["published_relative_l1"] = percent_l1(prediction, truth, *scale)
         sound = prediction.flatten(1).isfinite().all(1)

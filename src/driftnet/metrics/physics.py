@@ -44,11 +44,12 @@ def divergence(velocity: Velocity) -> Figure:
 def _gradient(field: Float[Tensor, "*b h w"]) -> tuple[Float[Tensor, "*b h w"], Float[Tensor, "*b h w"]]:
     """Spectral derivatives along x and y; the Nyquist mode has none."""
     field_hat = torch.fft.fft2(field)
-    parts = (torch.fft.ifft2(1j * wavenumber * field_hat).real for wavenumber in _wavenumbers(field))
+    parts = (torch.fft.ifft2(1j * wavenumber * field_hat).real for wavenumber in wavenumbers(field))
     return next(parts), next(parts)
 
 
-def _wavenumbers(field: Float[Tensor, "*b h w"]) -> tuple[Tensor, Tensor]:
+def wavenumbers(field: Float[Tensor, "*b h w"]) -> tuple[Float[Tensor, "h 1"], Float[Tensor, "1 w"]]:
+    """2 pi n along x and y on a domain of side 1, zero at the Nyquist mode, whose sign a real field does not tell."""
     height, width = field.shape[-2:]
     k = [2 * pi * torch.fft.fftfreq(size, 1 / size, dtype=field.dtype, device=field.device) for size in (height, width)]
     for wavenumber in k:

@@ -70,6 +70,8 @@ class DriftMixer:
     """Radial bands of the gate."""
     gate_width: int = 128
     """Hidden width of the gate's MLP."""
+    kernel: int = 3
+    """Side of the depth-wise convolution's kernel, odd; the paper's is 3."""
     gate_start: Literal["even", "low-pass"] = "even"
     """even: every band starts at 1/2; low-pass: near 1 in the lowest band, near 0 in the highest."""
     taper: float = 0.0
@@ -79,7 +81,7 @@ class DriftMixer:
     gating: bool = True
     """false, without radial gating: low modes are W X, high modes are X, at full weight."""
     depthwise: bool = True
-    """false, without the 3x3 depth-wise convolution."""
+    """false, without the depth-wise convolution."""
     pointwise: bool = True
     """false, without the 1x1 linear map."""
 
@@ -87,6 +89,7 @@ class DriftMixer:
         """Refuse values outside their range."""
         require(0 < self.cutoff < 1, f"mixer.cutoff: {self.cutoff} is not between 0 and 1")
         require(self.bands >= 1, f"mixer.bands: {self.bands} is not positive")
+        require(self.kernel % 2 == 1 and self.kernel > 0, f"mixer.kernel: {self.kernel} is not odd")
         require(self.gate_width >= 1, f"mixer.gate_width: {self.gate_width} is not positive")
         require(0 <= self.taper <= 0.5, f"mixer.taper: {self.taper} is not between 0 and 0.5")
         require(self.gating or self.taper == 0, "mixer.taper: it is a share of the gate, and mixer.gating is false")

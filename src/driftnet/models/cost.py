@@ -13,12 +13,17 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from driftnet.configs import ModelConfig
+from driftnet.configs import ModelConfig, altered
 from driftnet.models.operator import count_parameters
 from driftnet.registry import resolve
 from driftnet.tasks.base import Task
 
-LARGEST_RUN = 50_000_000  # Parameters beyond which the reach is not measured: it needs real weights, and seconds.
+# The reach needs real weights, and a forward and a backward pass; what a point sees does not depend on the widths.
+NARROW: dict[str, Callable[[Any], Any]] = {
+    "widths": lambda widths: tuple(8 << level for level in range(len(widths))),
+    "width": lambda _: 8,
+    "heads": lambda heads: (1,) * len(heads),
+}
 FLOPS_PER_REAL_FFT_POINT = 2.5  # An FFT of n complex points costs 5 n log2 n by convention, one of n reals half of it.
 COMPLEX_PRODUCT = 4  # Real products in a complex one.
 
@@ -35,26 +40,26 @@ class Cost:
     """Of a forward pass: matrix products, convolutions, attention and FFTs; nothing else is counted."""
     activations: int
     """Bytes that a forward pass keeps for the backward pass, without the parameters."""
-    reach: float | None
-    """Share of the input points that one output point depends on; None where it was not measured."""
+    reach: float
+    """Share of the input points that one output point depends on."""
 
 
 def cost(config: ModelConfig, task: Task, resolution: int) -> Cost:
     """The cost of a model on a square grid."""
     channels = len(task.components)
 
-    def network() -> nn.Module:
+    def network(config: ModelConfig) -> nn.Module:
         builder: Callable[..., nn.Module] = resolve(config.builder)
         return builder(config, channels + len(task.static), channels, task.boundary)
 
     with FakeTensorMode(allow_non_fake_inputs=True):  # Not the meta device, on which there is no autocast to switch off.
-        shapes = network()
+        shapes = network(config)
         x = torch.zeros(1, channels + len(task.static), resolution, resolution)
         with flop_counter() as counter:
             kept = activations(shapes, x)
-    size = count_parameters(shapes)
-    reached = reach(network(), torch.randn(x.shape)) if size <= LARGEST_RUN else None
-    return Cost(size, count_parameters(shapes, complex_once=False), counter.get_total_flops(), kept, reached)
+    seen = reach(network(altered(config, NARROW)), torch.randn(x.shape))
+    sizes = count_parameters(shapes), count_parameters(shapes, complex_once=False)
+    return Cost(*sizes, counter.get_total_flops(), kept, seen)
 
 
 def flops(network: nn.Module, x: Float[Tensor, "b c h w"]) -> int:

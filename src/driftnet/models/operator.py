@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from driftnet.configs import ONE_STEP, ModelConfig
 from driftnet.errors import UsageError
+from driftnet.metrics.physics import APPLIES, wavenumbers
 from driftnet.metrics.statistics import Statistics
 from driftnet.registry import resolve
 from driftnet.tasks.base import Task
@@ -30,9 +32,13 @@ class Operator(Protocol):
 class Normalized(nn.Module):
     """A network in normalised units, made an operator in physical units; the statistics travel with the weights."""
 
-    def __init__(self, network: nn.Module, predicts: Literal["increment", "state"], statistics: Statistics) -> None:
+    def __init__(
+        self, network: nn.Module, predicts: Literal["increment", "state"], statistics: Statistics, flow: slice | None = None
+    ) -> None:
+        """`flow` says which channels are a velocity that has to stay free of divergence."""
         super().__init__()
-        self.network, self.predicts = network, predicts
+        self.network, self.predicts, self.flow = network, predicts, flow
+        self.origin: tuple[ModelConfig, Task] | None = None
         for name, value in vars(statistics).items():
             self.register_buffer(name, value[:, None, None].clone())
 
@@ -48,10 +54,33 @@ class Normalized(nn.Module):
         """What the network says: a state or an increment, in normalised units."""
         entering = self._seen(state, static)
         if lead is None:
-            return self.network(entering)
+            return self._constrained(self.network(entering))
         if not self.takes_lead_time:
             raise UsageError("this model knows one lead time only, a step of the data (its norms do not depend on it)")
-        return self.network(entering, lead)
+        return self._constrained(self.network(entering, lead))
+
+    def _constrained(self, said: Fields) -> Fields:
+        """What the network said, its flow without divergence in physical units."""
+        if self.flow is None:
+            return said
+        scale = self.get_buffer("std" if self.predicts == "state" else "increment_std")[self.flow]
+        flow = divergence_free(said[:, self.flow] * scale) / scale
+        return torch.cat((said[:, : self.flow.start], flow, said[:, self.flow.stop :]), 1)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write config.json and model.safetensors."""
+        from driftnet.models.saved import save_model
+
+        if self.origin is None:
+            raise UsageError("this model was not built from a configuration, so there is none to save")
+        save_model(Path(folder), self, *self.origin)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> Normalized:
+        """The model that `save_pretrained` or a training run wrote, ready for inference."""
+        from driftnet.models.saved import load
+
+        return load(folder, device)
 
     @property
     def takes_lead_time(self) -> bool:
@@ -108,7 +137,29 @@ def build(config: ModelConfig, task: Task, statistics: Statistics) -> Normalized
     channels = len(task.components)
     builder: Callable[..., nn.Module] = resolve(config.builder)
     network = builder(config, channels + len(task.static), channels, task.boundary)
-    return Normalized(network, config.frame.predicts, statistics)
+    flow = incompressible(task) if config.frame.divergence == "removed" else None
+    model = Normalized(network, config.frame.predicts, statistics, flow)
+    model.origin = config, task
+    return model
+
+
+def incompressible(task: Task) -> slice | None:
+    """The channels of the task's velocity, where it is known to have no divergence and the domain is a torus."""
+    flows = [task.channels(each) for each in task.quantities if "divergence" in APPLIES.get(each.name, ())]
+    return flows[0] if flows and task.boundary == "periodic" else None
+
+
+def divergence_free(velocity: Float[Tensor, "b 2 h w"]) -> Float[Tensor, "b 2 h w"]:
+    """Leray projection on the torus of side 1: the gradient part is taken off, the mean flow kept."""
+    size = velocity.shape[-2:]
+    with torch.autocast(velocity.device.type, enabled=False):  # There is no FFT in half precision on a CPU.
+        wide = velocity.to(torch.promote_types(velocity.dtype, torch.float32))
+        kx, ky = wavenumbers(wide)
+        ky = ky[:, : size[1] // 2 + 1]
+        u_hat, v_hat = torch.fft.rfft2(wide, norm="forward").unbind(1)
+        potential = (kx * u_hat + ky * v_hat) / (kx**2 + ky**2).clamp(min=1)  # At mode 0 and Nyquist it is 0 / 1.
+        projected = torch.stack((u_hat - kx * potential, v_hat - ky * potential), 1)
+        return torch.fft.irfft2(projected, s=size, norm="forward").to(velocity.dtype)
 
 
 def unit_statistics(channels: int, static: int = 0) -> Statistics:
@@ -120,11 +171,11 @@ def unit_statistics(channels: int, static: int = 0) -> Statistics:
 def count_parameters(model: nn.Module, complex_once: bool = True) -> int:
     """Trainable numbers; a complex one, stored as two reals, counts once or twice.
 
-    A module names its parameters of that kind in `complex_pairs`.
+    A module names its parameters of that kind in `complex_pairs`; an ablation leaves one out.
     """
     reals = sum(parameter.numel() for parameter in model.parameters())
-    pairs = (module.get_parameter(name) for module in model.modules() for name in getattr(module, "complex_pairs", ()))
-    return reals - sum(pair.numel() // 2 for pair in pairs) if complex_once else reals
+    pairs = (getattr(module, name) for module in model.modules() for name in getattr(module, "complex_pairs", ()))
+    return reals - sum(pair.numel() // 2 for pair in pairs if pair is not None) if complex_once else reals
 
 
 def states(operator: Operator, initial: Fields, static: Float[Tensor, "b s h w"], steps: int) -> Iterator[Fields]:

@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from driftnet.configs import Frame, require
+from driftnet.devices import device_named
 from driftnet.errors import DriftnetError
 from driftnet.files import read_json
 from driftnet.metrics.statistics import Statistics
@@ -30,6 +31,7 @@ from driftnet.models.convolution import Convolution, convolution
 from driftnet.models.operator import Normalized, unit_statistics
 from driftnet.models.poseidon_names import our_name
 from driftnet.models.saved import CONFIG, WEIGHTS
+from driftnet.tasks.base import Quantity, Source, Split, Task
 
 CHANNELS = ("density", "u", "v", "pressure")
 MEAN, STD = (0.80, 0.0, 0.0, 0.0), (0.31, 0.391, 0.356, 0.185)  # Constants of the published loader, for all fluid data.
@@ -76,8 +78,10 @@ def load_poseidon(
     if wanted != stored:
         said = _replace_ends(network, *wanted)
         warnings.warn(f"{said} of {published.source} begins anew, untrained: fine-tune before use", stacklevel=2)
-    statistics = _statistics(wanted[1], config.frame.predicts == "increment")
-    return Normalized(network, config.frame.predicts, statistics).to(torch.device(device)).eval()
+    statistics = _statistics(wanted, config.frame.predicts == "increment")
+    model = Normalized(network, config.frame.predicts, statistics)
+    model.origin = config, _task(*wanted)
+    return model.to(device_named(device)).eval()
 
 
 def read(source: str | Path) -> Published:
@@ -172,12 +176,35 @@ def _fresh(layer: Layer) -> Layer:
     return layer
 
 
-def _statistics(channels: int, increments: bool) -> Statistics:
+def _task(channels_in: int, channels_out: int) -> Task:
+    """What the model is for, as far as its channels tell: so that it can be saved, and loaded as any other."""
+    names = tuple(f"channel_{index}" for index in range(channels_in))
+    groups = [Quantity(name, (name,)) for name in names[:channels_out]]
+    if channels_out == len(CHANNELS):
+        groups = [Quantity("density", ("density",)), Quantity("velocity", ("u", "v")), Quantity("pressure", ("pressure",))]
+    return Task(
+        name="Poseidon",
+        equation="what the model is fine-tuned on; published: compressible Euler and incompressible Navier-Stokes flow",
+        quantities=tuple(groups),
+        static=names[channels_out:],
+        boundary="periodic",
+        resolution=128,
+        snapshots=21,
+        final_snapshot=20,
+        duration=1.0,
+        split=Split(1, 1, 1),
+        normalization=None,
+        source=Source(file="Poseidon.nc", reference="Herde et al. 2024 (Poseidon)"),
+    )
+
+
+def _statistics(wanted: tuple[int, int], increments: bool) -> Statistics:
+    channels = wanted[1]
     if channels != len(CHANNELS):
-        return unit_statistics(channels)
+        return unit_statistics(channels, wanted[0] - channels)
     mean, std = torch.tensor(MEAN), torch.tensor(STD)
     # Where the published model learns increments, they are those of normalised states.
-    unit = unit_statistics(channels)
+    unit = unit_statistics(channels, wanted[0] - channels)
     return replace(unit, mean=mean, std=std, increment_std=std if increments else unit.increment_std)
 
 

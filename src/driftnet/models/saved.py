@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 from torch import Tensor
 
 from driftnet import registry
 from driftnet.configs import ModelConfig, Recipe, Training, from_dict, to_dict
+from driftnet.devices import device_named
 from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.files import read_json, write_json
 from driftnet.models.configs import ARCHITECTURES
@@ -57,7 +57,7 @@ def load(folder: str | Path, device: str = "cpu") -> Normalized:
         model.load_state_dict(read_weights(folder / WEIGHTS))
     except RuntimeError as error:
         raise DriftnetError(f"could not read {folder / WEIGHTS}: {str(error).splitlines()[0]}") from error
-    return model.to(torch.device(device)).eval()
+    return model.to(device_named(device)).eval()
 
 
 def describe(folder: Path) -> tuple[Any, ModelConfig]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from driftnet import registry
 from driftnet.configs import Convention, Evaluation, require
 
+MOST_STEPS = 10**9  # Of a prediction: HDF5 refuses files whose size it cannot count.
+
 
 @dataclass(frozen=True)
 class EvaluateOptions:
@@ -51,3 +53,4 @@ class PredictOptions:
     def __post_init__(self) -> None:
         """Refuse a rollout without steps."""
         require(self.steps > 0, f"steps: {self.steps} is not positive")
+        require(self.steps <= MOST_STEPS, f"steps: {self.steps} are more than {MOST_STEPS}")

@@ -16,9 +16,11 @@ class ReportOptions:
     """The page to write."""
     figures: Path | None = None
     """A folder for the figures as files of their own."""
+    tables: Path | None = None
+    """A folder for every table as CSV, LaTeX and Markdown."""
     convention: Convention = "physical"
     """Errors of the table. physical: fractions of fields as they are; published: Poseidon's per cent of normalised fields."""
     results: str = "metrics.nc"
-    """Name of the results to show; those on other grids are called metrics-<points>-<protocol>.nc."""
+    """Name of the results to show; those on other grids are called metrics-<points>-<protocol>.nc, and metrics*.nc is all."""
     overwrite: bool = False
     """Replace what exists."""

@@ -1,183 +1,180 @@
-"""Figures of results, as text that goes into a page."""
+"""Figures of a section: curves with intervals, bands, spectra, cost, fields."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
-import matplotlib as mpl
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from driftnet.metrics.bands import BANDS
+from driftnet.metrics.summary import bootstrap
+from driftnet.report.collect import Group, Section
+from driftnet.report.columns import resolved_bands, seconds_of
+from driftnet.report.drawing import INK, QUIET, legend_below, png, styles, svg
 
-BASELINE_STYLE = {"color": "#8a8a8a", "linewidth": 1.2}
-BASELINE_DASHES = {
-    "zero": ":",
-    "persistence": "--",
-    "climatology": (0, (6, 2)),
-    "solver": (0, (1, 3)),
-    "solver-half": "-.",
-    "solver-quarter": (0, (4, 1, 1, 1, 1, 1)),
-}
 CONSTANT = ("zero", "climatology")  # Predictions that do not depend on the state.
-MODEL_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito: safe for colour-blind eyes.
+BAND_COLORS, BAND_LIMITS = "cividis", (1e-4, 10.0)  # Beyond the limits, more colour would say nothing.
+SPECTRUM_TIMES, SPECTRUM_RANGE = 3, 1e-10
+FIELD_COLUMNS = 5
 
 
-def error_curves(results: Sequence[xr.Dataset]) -> str:
-    """Mean relative L1 against time, with the middle half of the trajectories shaded for trained models."""
-    figure, axes = _axes("time", "relative L1")
-    for result, style in _without(results, "solver"):
-        errors = result.relative_l1.mean("quantity")
-        finite = errors.where(np.isfinite(errors))
-        axes.plot(result.time, finite.mean("sample"), label=label(result), **style)
-        if is_trained(result):
-            low, high = (finite.quantile(q, "sample") for q in (0.25, 0.75))
-            axes.fill_between(result.time, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    axes.set_yscale("log")
-    axes.legend(frameon=False)
-    return _svg(figure)
+def error_curves(section: Section, quantity: str | None = None) -> str:
+    """Mean relative L1 against time; of models with its 95 % interval."""
+    return _curves(section, "relative_l1", ("relative L1", "log"), quantity, ("solver",))
 
 
-def growth_curves(results: Sequence[xr.Dataset]) -> str:
-    """Mean change of the relative L1 from step to step."""
-    figure, axes = _axes("time", "growth of relative L1 a step")
-    for result, style in _without(results, "solver", *CONSTANT):
-        growth = result.instantaneous_growth.mean("quantity")
-        axes.plot(result.time, growth.where(np.isfinite(growth)).mean("sample"), label=label(result), **style)
-    axes.axhline(0, color="black", linewidth=0.6)
-    axes.legend(frameon=False)
-    return _svg(figure)
+def growth_curves(section: Section) -> str:
+    """Mean change of the relative L1 from step to step; of models with its 95 % interval."""
+    return _curves(section, "instantaneous_growth", ("growth of relative L1 a step", "linear"), None, ("solver", *CONSTANT))
 
 
-def band_curves(results: Sequence[xr.Dataset], quantity: str) -> str:
-    """NRMSE over time of trained models, a panel for every band that the grid resolves."""
-    bands = [name for name in BANDS if f"band_nrmse_{name}" in results[0]]
-    figure = Figure(figsize=(2.6 * len(bands) + 0.6, 3.8), layout="constrained")
-    panels = figure.subplots(1, len(bands), squeeze=False, sharey=True)[0]
-    for band, axes in zip(bands, panels, strict=True):
-        for result, style in zip(results, _styles(results), strict=True):
-            errors = result[f"band_nrmse_{band}"].sel(quantity=quantity)
-            if is_trained(result) or result.attrs["model"] == "persistence":
-                axes.semilogy(result.time, errors.where(np.isfinite(errors)).mean("sample"), label=label(result), **style)
-        axes.set(title=band, xlabel="time")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.25)
-    panels[0].set_ylabel(f"nRMSE of {quantity}")
-    panels[-1].legend(frameon=False)
-    return _svg(figure)
+def _curves(section: Section, name: str, axis: tuple[str, str], quantity: str | None, left_out: Sequence[str]) -> str:
+    look = styles(section.groups)
+
+    def plot(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.set(xlabel="time", ylabel=axis[0] if quantity is None else f"{axis[0]} of {quantity}", yscale=axis[1])
+        for group in section.groups:
+            if group.model not in left_out:
+                _curve(axes, group, _of_quantity(group, name, quantity), look[group.label])
+        legend_below(figure)
+
+    return svg(plot)
 
 
-def error_against_seconds(results: Sequence[xr.Dataset]) -> str:
+def _of_quantity(group: Group, name: str, quantity: str | None) -> np.ndarray:
+    """A variable by run, trajectory and step: of one quantity, or the mean over all."""
+    values = group.stacked(name)
+    return values.mean(-1) if quantity is None else values[..., list(group.first.quantity.values).index(quantity)]
+
+
+def _curve(axes: Axes, group: Group, values: np.ndarray, style: dict) -> None:
+    time = group.first.time.values
+    axes.plot(time, _finite(values.mean((0, 1))), label=group.label, marker="o" if len(time) == 1 else "", **style)
+    if group.trained:
+        low, high = (_finite(end) for end in bootstrap(values))
+        axes.fill_between(time, low, high, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def error_against_seconds(section: Section) -> str:
     """Mean error at T* against the seconds of a rollout; solvers as joined squares."""
-    figure, axes = _axes("seconds a trajectory", "relative L1 at T*")
-    points = [(cost(result), result, style) for result, style in zip(results, _styles(results), strict=True)]
-    solvers = sorted(point for point, result, _ in points if is_solver(result))
-    if solvers:
-        axes.loglog(*zip(*solvers, strict=True), color="#8a8a8a", marker="s", linewidth=1, label="solver, coarser to finer")
-    for point, result, style in points:
-        if is_trained(result):
-            axes.loglog(*point, marker="o", linestyle="", color=style["color"], label=label(result))
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False)
-    return _svg(figure)
+    look = styles(section.groups)
+
+    def plot(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.set(xlabel="seconds a trajectory", ylabel="relative L1 at T*", xscale="log", yscale="log")
+        solvers = sorted(
+            (seconds_of(group), group.final.mean()) for group in section.groups if group.model.startswith("solver")
+        )
+        if solvers:
+            axes.plot(*zip(*solvers, strict=True), color=QUIET, marker="s", linewidth=1, label="solver, coarser to finer")
+        for group in section.trained:
+            color = look[group.label]["color"]
+            axes.plot(seconds_of(group), group.final.mean(), marker="o", linestyle="", color=color, label=group.label)
+        legend_below(figure)
+
+    return svg(plot)
 
 
-def cost(result: xr.Dataset) -> tuple[float, float]:
-    """Seconds of a rollout and mean error at T*."""
-    error = result.relative_l1.sel(snapshot=result.attrs["final_snapshot"]).mean()
-    return float(result.attrs["rollout_seconds_per_trajectory"]), float(error)
+def shown_steps(section: Section) -> list[int]:
+    """Snapshots at which spectra are drawn: the first, one between, T*."""
+    return [int(step) for step in np.unique(np.geomspace(1, section.target, SPECTRUM_TIMES).round())]
 
 
-def is_solver(result: xr.Dataset) -> bool:
-    """Whether a result is a numerical solver's."""
-    return result.attrs["model"].startswith("solver")
+def _energies(section: Section, quantity: str) -> tuple[float, float]:
+    """Limits for all times shown, so that these can be compared; what lies below them is rounding."""
+    truth = section.groups[0].first.spectrum_truth.sel(snapshot=shown_steps(section), quantity=quantity).values[:, 1:]
+    high = float(truth.max())
+    return max(0.1 * float(truth.min()), SPECTRUM_RANGE * high), 3 * high
 
 
-def spectra(results: Sequence[xr.Dataset], quantity: str) -> str:
-    """Energy spectra at T*, the truth in black."""
-    figure, axes = _axes("wavenumber", f"energy of {quantity}")
-    at_end = [result.sel(snapshot=result.attrs["final_snapshot"], quantity=quantity) for result in results]
-    wavenumbers = np.arange(1, at_end[0].sizes["wavenumber"])
-    for result, end, style in zip(results, at_end, _styles(results), strict=True):
-        if result.attrs["model"] not in ("persistence", *CONSTANT):
-            axes.loglog(wavenumbers, end.spectrum_prediction[1:], label=label(result), **style)
-    truth = at_end[0].spectrum_truth[1:]
-    axes.loglog(wavenumbers, truth, color="black", linewidth=1, label="truth")
-    # A coarse solver has nothing but rounding beyond its grid.
-    axes.set_ylim(bottom=0.1 * float(truth.where(truth > 0).min()))
-    axes.legend(frameon=False)
-    return _svg(figure)
+def spectra(section: Section, quantity: str, snapshot: int) -> str:
+    """Energy by wavenumber at a snapshot, mean over runs and trajectories; the truth in the colour of the text."""
+    look = styles(section.groups)
+
+    def plot(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.set(xlabel="wavenumber", ylabel=f"energy of {quantity}", xscale="log", yscale="log")
+        for group in section.groups:
+            if group.model not in ("persistence", *CONSTANT):
+                prediction = np.mean([_spectrum(run, "prediction", quantity, snapshot) for run in group.runs], 0)
+                axes.plot(np.arange(1, len(prediction)), prediction[1:], label=group.label, **look[group.label])
+        truth = _spectrum(section.groups[0].first, "truth", quantity, snapshot)[1:]
+        axes.plot(np.arange(1, len(truth) + 1), truth, color=INK, linewidth=1, label="truth")
+        axes.set_ylim(*_energies(section, quantity))
+        legend_below(figure)
+
+    return svg(plot)
+
+
+def _spectrum(run: xr.Dataset, side: str, quantity: str, snapshot: int) -> np.ndarray:
+    return run[f"spectrum_{side}"].sel(snapshot=snapshot, quantity=quantity).values
+
+
+def band_map(section: Section, quantity: str) -> str:
+    """NRMSE by band and time, a strip for every model, persistence and the coarse solvers; one colour scale for all."""
+    groups = [group for group in section.groups if group.model not in ("solver", *CONSTANT)]
+    bands = resolved_bands(section)
+    maps = {group.label: _bands_over_time(group, bands, quantity) for group in groups}
+    finite = np.concatenate([values[np.isfinite(values) & (values > 0)] for values in maps.values()])
+    norm = LogNorm(max(finite.min(), BAND_LIMITS[0]), min(finite.max(), BAND_LIMITS[1]))
+    time = section.groups[0].first.time.values
+    half = (time[1] - time[0]) / 2 if len(time) > 1 else 0.5
+
+    def plot(figure: Figure) -> None:
+        panels = figure.subplots(len(groups), 1, squeeze=False, sharex=True)[:, 0]
+        extent = (time[0] - half, time[-1] + half, len(bands) - 0.5, -0.5)
+        for axes, (label, values) in zip(panels, maps.items(), strict=True):
+            axes.imshow(values, cmap=BAND_COLORS, norm=norm, extent=extent, aspect="auto", interpolation="nearest")
+            axes.set_yticks(range(len(bands)), bands)
+            axes.set_title(label, loc="left", fontsize=9)
+            axes.grid(visible=False)
+            axes.tick_params(length=0)
+            axes.spines[:].set_visible(False)
+        panels[-1].set_xlabel("time")
+        figure.colorbar(ScalarMappable(norm, BAND_COLORS), ax=list(panels), label=f"nRMSE of {quantity}", aspect=30)
+
+    return svg(plot, (5.0, 0.8 * len(groups) + 0.8))
+
+
+def _bands_over_time(group: Group, bands: Sequence[str], quantity: str) -> np.ndarray:
+    """(band, snapshot), mean over runs and trajectories."""
+    return np.stack([_of_quantity(group, f"band_nrmse_{band}", quantity).mean((0, 1)) for band in bands])
+
+
+def band_meaning() -> str:
+    """The bounds of the bands in words."""
+    return ", ".join(f"{name} from |n| = {first}" for name, (first, _) in BANDS.items())
 
 
 def fields(result: xr.Dataset, channel: str) -> bytes:
     """Truth, prediction and error of the first example; truth and prediction share their colours."""
-    truth, prediction = (result[f"example_{kind}"].isel(example=0).sel(channel=channel) for kind in ("truth", "prediction"))
+    shown = np.unique(np.linspace(0, result.sizes["shown"] - 1, FIELD_COLUMNS).round().astype(int))
+    chosen = result.isel(example=0, shown=shown).sel(channel=channel)
+    truth, prediction = chosen.example_truth, chosen.example_prediction
     error = prediction - truth
-    columns = truth.sizes["shown"]
-    figure = Figure(figsize=(1.7 * columns + 1, 5.2), layout="constrained")
-    grid = figure.subplots(3, columns, squeeze=False)
     shared, own = float(abs(truth).max()), float(abs(error.where(np.isfinite(error))).max())
     lines = (("truth", truth, shared, "RdBu_r"), ("prediction", prediction, shared, "RdBu_r"), ("error", error, own, "PuOr_r"))
-    for line, (name, images, limit, colors) in enumerate(lines):
-        drawn = [
-            axes.imshow(images.isel(shown=column).T, origin="lower", cmap=colors, vmin=-limit, vmax=limit)
-            for column, axes in enumerate(grid[line])
-        ]
-        grid[line][0].set_ylabel(name)
-        figure.colorbar(drawn[-1], ax=list(grid[line]), shrink=0.85)
-    for column, axes in enumerate(grid[0]):
-        axes.set_title(f"snapshot {int(truth.shown[column])}", fontsize=9)
-    for axes in grid.flat:
-        axes.set(xticks=[], yticks=[])
-    return _png(figure)
 
+    def plot(figure: Figure) -> None:
+        grid = figure.subplots(3, len(shown), squeeze=False)
+        for line, (name, images, limit, colors) in zip(grid, lines, strict=True):
+            for column, axes in enumerate(line):
+                axes.imshow(images.isel(shown=column).T, origin="lower", cmap=colors, vmin=-limit, vmax=limit)
+                axes.set(xticks=[], yticks=[])
+                axes.grid(visible=False)
+            line[0].set_ylabel(name)
+            figure.colorbar(ScalarMappable(Normalize(-limit, limit), colors), ax=list(line), shrink=0.85)
+        for step, axes in zip(truth.shown.values, grid[0], strict=True):
+            axes.set_title(f"snapshot {int(step)}", fontsize=9)
 
-def _axes(xlabel: str, ylabel: str):  # noqa: ANN202 - matplotlib's own types say little here
-    figure = Figure(figsize=(6.2, 3.8), layout="constrained")
-    axes = figure.subplots()
-    axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)
-    return figure, axes
-
-
-def _without(results: Sequence[xr.Dataset], *names: str) -> list[tuple[xr.Dataset, dict]]:
-    """Results and their styles, but for those that would leave the others no room."""
-    pairs = zip(results, _styles(results), strict=True)
-    return [(result, style) for result, style in pairs if result.attrs["model"] not in names]
-
-
-def _styles(results: Sequence[xr.Dataset]) -> list[dict]:
-    styles, colors = [], iter(MODEL_COLORS * (1 + len(results)))
-    for result in results:
-        name = result.attrs["model"]
-        baseline = name in BASELINE_DASHES
-        styles.append({**BASELINE_STYLE, "linestyle": BASELINE_DASHES[name]} if baseline else {"color": next(colors)})
-    return styles
-
-
-def label(result: xr.Dataset) -> str:
-    """How a result is called in figures."""
-    seed = result.attrs.get("seed")
-    return result.attrs["model"] if seed is None else f"{result.attrs['model']}, seed {int(seed)}"
-
-
-def _svg(figure: Figure) -> str:
-    stream = io.StringIO()
-    # Text stays text: smaller, selectable, and in the reader's own font.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "driftnet"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
-    return stream.getvalue()[stream.getvalue().index("<svg") :]
-
-
-def is_trained(result: xr.Dataset) -> bool:
-    """Whether a result is a trained model's and not a baseline's."""
-    return "seed" in result.attrs
-
-
-def _png(figure: Figure) -> bytes:
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=110)
-    return stream.getvalue()
+    return png(plot, (1.7 * len(shown) + 1, 5.2))

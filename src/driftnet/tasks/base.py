@@ -55,6 +55,8 @@ class Normalization:
     std: tuple[float, ...]
     static_mean: tuple[float, ...] = ()
     static_std: tuple[float, ...] = ()
+    published: bool = True
+    """False for those of data that we made where nothing was published: no published number means them."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class Task:
     duration: float
     split: Split
     normalization: Normalization | None
-    """None where nothing was published: statistics are fitted on the training part anyway."""
+    """None for data of a person's own: what models see is fitted on the training part anyway."""
     source: Source
     steady: bool = False
     """A map without time: the state is zero before the only step and the answer after it; all input is static."""
@@ -140,6 +142,11 @@ class Task:
     def interval(self) -> float:
         """Time between two snapshots."""
         return self.duration / (self.snapshots - 1)
+
+    @property
+    def published(self) -> Normalization | None:
+        """The constants that published numbers mean, where there are any."""
+        return self.normalization if self.normalization and self.normalization.published else None
 
     @property
     def times(self) -> tuple[float, ...]:

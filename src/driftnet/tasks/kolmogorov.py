@@ -18,8 +18,7 @@ KF_LONG_TURBULENT = Task(
     final_snapshot=100,
     duration=10.0,
     split=Split(train=3700, validation=200, test=100),
-    # Of generated data: nothing was published.
-    normalization=Normalization((0.0,), (3.5,)),
+    normalization=Normalization((0.0,), (3.5,), published=False),  # Of generated data.
     source=Source(
         file="KF-Long-turbulent.nc",
         variables=(Variable("vorticity", ("vorticity",)),),
@@ -34,7 +33,7 @@ KF_LONG_SMOOTHER = replace(
     KF_LONG_TURBULENT,
     name="KF-Long-smoother",
     equation="w_t + u . grad w = 0.015 Lap w - 0.3 w - 4 cos(4 y), on a torus of side 2 pi",
-    normalization=Normalization((0.0,), (2.9,)),
+    normalization=Normalization((0.0,), (2.9,), published=False),
     source=replace(
         KF_LONG_TURBULENT.source,
         file="KF-Long-smoother.nc",

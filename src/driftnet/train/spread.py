@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from driftnet.configs import Training
+from driftnet.devices import exact_arithmetic
 from driftnet.train.world import World
+
+DDP_OPTIONS = signature(DistributedDataParallel).parameters
 
 
 class Called(nn.Module):
@@ -42,21 +43,21 @@ def prepared(model: nn.Module, config: Training, world: World) -> nn.Module:
     if world.size == 1:
         return Called(model)
     if config.parallel == "fsdp":
-        return sharded(model, world)
-    # Buffers are statistics and constants, the same everywhere.
-    device_ids = [world.device] if world.device.type == "cuda" else None
-    return DistributedDataParallel(Called(model), device_ids, broadcast_buffers=False)
+        from driftnet.train.shards import sharded  # Half a second, for those who need it.
+
+        return sharded(Called(model), blocks(model), world)
+    return copied(model, world)
 
 
-def sharded(model: nn.Module, world: World) -> nn.Module:
-    """FSDP2: every process holds its share of every parameter, and all of a block's while it computes."""
-    mesh = init_device_mesh(world.device.type, (world.size,))
-    for block in blocks(model):
-        fully_shard(block, mesh=mesh)
-    # Resharded also after forward passes without a backward pass, so that the state can be read at any time.
-    whole_model = Called(model)
-    fully_shard(whole_model, mesh=mesh, reshard_after_forward=True)
-    return whole_model
+def copied(model: nn.Module, world: World) -> nn.Module:
+    """DDP: every process holds all weights, and gradients are summed while they are found."""
+    for parameter in model.parameters():
+        # Some convolutions' gradients have strides of their own along axes of one element, of which DDP warns.
+        parameter.register_hook(lambda gradient: gradient.flatten().view(gradient.shape))
+    # Buffers are statistics and constants, the same everywhere. torch renamed the option in 2.13.
+    sync = "forward_sync_buffers" if "forward_sync_buffers" in DDP_OPTIONS else "broadcast_buffers"
+    options: dict[str, Any] = {sync: False, "device_ids": [world.device] if world.device.type == "cuda" else None}
+    return DistributedDataParallel(Called(model), **options)
 
 
 def blocks(model: nn.Module) -> list[nn.Module]:
@@ -66,35 +67,38 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     return [element for element in elements if not any(isinstance(part, nn.ModuleList) for part in element.modules())]
 
 
-def exact_arithmetic() -> None:
-    """Single precision is single precision (no TF32), and a convolution gives the same bits every time."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.deterministic = True
-
-
 def reduced(precision: str, device: torch.device) -> AbstractContextManager[Any]:
     """Half precision for what autocast takes to be safe; the models keep their Fourier transforms out of it."""
     return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
 
 
 @contextmanager
-def synchronised(module: nn.Module, last: bool) -> Iterator[None]:
+def synchronised(module: Any, last: bool) -> Iterator[None]:
     """Gradients of all but the last part of a batch stay where they are."""
-    if isinstance(module, FSDPModule):
+    if hasattr(module, "set_requires_gradient_sync"):  # FSDP's.
         module.set_requires_gradient_sync(last)
     with module.no_sync() if isinstance(module, DistributedDataParallel) and not last else nullcontext():
         yield
 
 
-def whole(value: Tensor) -> Tensor:
+def settles_late(module: nn.Module) -> bool:
+    """Whether the first gradient is summed over processes in another order than all later ones.
+
+    DDP sorts its buckets after it; the sum over more than two processes then differs in its last bits.
+    """
+    return isinstance(module, DistributedDataParallel)
+
+
+def whole(value: Any) -> Tensor:
     """All of a tensor, from all processes where it is sharded."""
-    return (value.full_tensor() if isinstance(value, DTensor) else value).detach()
+    return (value.full_tensor() if hasattr(value, "full_tensor") else value).detach()
 
 
-def like(value: Tensor, where: Tensor) -> Tensor:
+def like(value: Tensor, where: Any) -> Tensor:
     """A whole tensor on the device and in the shards of another."""
     value = value.to(where.device)
-    if not isinstance(where, DTensor):
+    if not hasattr(where, "full_tensor"):
         return value
-    return distribute_tensor(value, where.device_mesh, where.placements, src_data_rank=None)
+    from driftnet.train.shards import share_of
+
+    return share_of(value, where)

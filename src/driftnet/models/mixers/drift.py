@@ -39,7 +39,7 @@ class Drift(nn.Module):
         # Real storage of a complex matrix: fused optimisers and safetensors refuse complex parameters.
         self.mixing = nn.Parameter(INITIAL_SPREAD * torch.randn(2, channels, channels)) if config.mixing else None
         self.gate = RadialGate(config) if config.gating else None
-        self.depthwise = depthwise(channels, 3, padding, bias=False) if config.depthwise else None
+        self.depthwise = depthwise(channels, config.kernel, padding, bias=False) if config.depthwise else None
         self.pointwise = nn.Linear(channels, channels) if config.pointwise else None
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:

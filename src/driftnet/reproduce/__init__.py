@@ -1,0 +1,1 @@
+"""Every experiment of the paper: recipes to parts, parts to results, results to tables."""

@@ -1,0 +1,129 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from driftnet.report.paper import PUBLISHED, published
+from driftnet.reproduce.claims import judge, sentence
+from driftnet.reproduce.measures import Cell, ratio, text
+from driftnet.reproduce.recipes import Claim, Experiment, Grid, Row
+from driftnet.reproduce.store import Store
+from driftnet.reproduce.tables import Place, Results, by_measure, figure, markdown, ours
+
+ROWS = {name: Row("drift-net") for name in ("DRIFT-Net", "scOT", "FNO")}
+GRIDS = (Grid(0.5, "interpolated"), Grid())
+
+
+def results(
+    errors: dict[str, list[float]], seeds: int = 3, spread: float = 0.02, grids: tuple[Grid, ...] = (Grid(),)
+) -> Results:
+    """Rows with mean errors as given, one a grid, seeds and trajectories that scatter."""
+    experiment = Experiment("T", "", 1, "tab:main-results", ("NS-PwC",), ROWS, frames=("ours",), grids=grids)
+    made = Results(experiment, [], Store(Path()))
+    rng = np.random.default_rng(0)
+    for row, means in errors.items():
+        for grid, mean in zip(grids, means, strict=True):
+            runs = [mean * (1 + spread * rng.standard_normal(8)) for _ in range(seeds)]
+            found = tuple({"trajectories": {"final": [float(value) for value in run]}} for run in runs)
+            made.cells[Place("NS-PwC", "ours", row, grid)] = Cell(found, 3)
+    return made
+
+
+def outcomes(claim: Claim, found: Results) -> list[str]:
+    ((_, verdicts),) = judge(claim, found)
+    return [verdict.outcome for verdict in verdicts]
+
+
+LOWER = Claim("lower", "lower", "DRIFT-Net", ("scOT",))
+
+
+@pytest.mark.parametrize(("ours_", "theirs_", "outcome"), [(0.1, 0.2, "seen"), (0.2, 0.1, "not seen"), (0.1, 0.1, "not seen")])
+def test_lower_is_seen_where_the_whole_interval_is_below(ours_, theirs_, outcome):
+    assert outcomes(LOWER, results({"DRIFT-Net": [ours_], "scOT": [theirs_]})) == [outcome]
+
+
+def test_a_difference_within_the_spread_of_the_seeds_is_not_seen():
+    assert outcomes(LOWER, results({"DRIFT-Net": [0.1], "scOT": [0.101]}, spread=0.3)) == ["not seen"]
+
+
+def test_a_reversed_order_is_said():
+    assert "the reverse holds" in sentence(LOWER, results({"DRIFT-Net": [0.2], "scOT": [0.1]}))
+
+
+def test_missing_rows_single_seeds_and_blow_ups_of_both_are_not_testable():
+    assert outcomes(LOWER, results({"DRIFT-Net": [0.1]})) == ["not testable here"]
+    assert outcomes(LOWER, results({"DRIFT-Net": [0.1], "scOT": [0.2]}, seeds=1)) == ["not testable here"]
+    assert outcomes(LOWER, results({"DRIFT-Net": [np.inf], "scOT": [np.inf]}, spread=0.0)) == ["not testable here"]
+
+
+def test_a_finite_error_is_below_one_that_blows_up():
+    assert outcomes(LOWER, results({"DRIFT-Net": [0.1], "scOT": [np.inf]}, spread=0.0)) == ["seen"]
+
+
+def test_the_worst_row_is_above_all_others():
+    found = results({"DRIFT-Net": [0.1], "scOT": [0.2], "FNO": [0.3]})
+    assert outcomes(Claim("worst", "worst", "FNO"), found) == ["seen", "seen"]
+    assert outcomes(Claim("worst", "worst", "scOT"), found) == ["seen", "not seen"]
+
+
+def test_falling_looks_at_every_step():
+    found = results({"DRIFT-Net": [0.3], "scOT": [0.2], "FNO": [0.25]})
+    assert outcomes(Claim("falling", "falling", than=("DRIFT-Net", "scOT", "FNO")), found) == ["seen", "not seen"]
+
+
+@pytest.mark.parametrize(("coarse", "outcome"), [(0.1, "seen"), (0.15, "not seen")])
+def test_flat_is_within_five_per_cent_from_grid_to_grid(coarse, outcome):
+    found = results({"DRIFT-Net": [coarse, 0.1]}, grids=GRIDS, spread=0.0)
+    assert outcomes(Claim("flat", "flat", "DRIFT-Net"), found) == [outcome]
+
+
+def test_a_sentence_states_our_change_its_interval_and_the_papers():
+    said = sentence(LOWER, results({"DRIFT-Net": [0.1], "scOT": [0.2]}))
+    assert said.startswith("lower. ours frame: **seen** NS-PwC, DRIFT-Net against scOT (-50 %, 95 % interval -5")
+    assert said.endswith("paper -54 %).")
+
+
+def test_a_ratio_takes_the_same_trajectories_of_both_rows():
+    hard = np.array([[1.0, 10.0, 100.0, 1000.0]])
+    middle, low, high = ratio(hard, 2 * hard)
+    assert (middle, low, high) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_a_table_shows_intervals_missing_seeds_and_the_papers_figure():
+    found = results({"DRIFT-Net": [0.1], "scOT": [0.2]}, seeds=2)
+    table = by_measure(found, "NS-PwC", "ours")
+    assert table[0] == ["", "error at T*, %", "paper"]
+    assert [line[2] for line in table[1:]] == ["1.09", "2.35", "4.57"]
+    assert table[1][1].endswith("(2 of 3 seeds)")
+    assert "[" in table[1][1]
+    assert table[3][1] == "missing"
+    assert markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
+
+
+def test_blown_up_rollouts_show_their_median_and_their_share():
+    assert figure(np.array([[0.1, 0.2, np.inf]]), "final") == "median 20, 33 % blown up"
+    assert ours(Cell(({"left_out": "no such grid"},), 1), "final") == "none"
+
+
+def test_numbers_are_short():
+    assert [text(value) for value in (0.012345, 12.345, 12345.6, np.inf)] == ["0.0123", "12.3", "12346", "infinite"]
+
+
+def test_the_papers_figures_are_those_it_states_in_words():
+    errors = {task: (rows["DRIFT-Net"]["final"], rows["scOT"]["final"]) for task, rows in PUBLISHED["tab:main-results"].items()}
+    gains = [round(100 * (1 - errors[task][0] / errors[task][1])) for task in ("NS-SL", "NS-PwC", "NS-Tracer-PwC", "FNS-KF")]
+    assert (min(gains), max(gains)) == (7, 54)
+    ablation = {task: {row: found["final"] for row, found in rows.items()} for task, rows in PUBLISHED["tab:ablation"].items()}
+    increases = [round(ablation[task]["without radial gating"] - ablation[task]["DRIFT-Net"], 2) for task in ablation]
+    assert increases == [0.61, 2.36]
+    assert published("tab:main-results", "Poisson-Gauss", "Refiner U-Net", "final") is None
+    assert published("tab:fns-kf-cross-resolution", "FNS-KF", "DRIFT-Net", "final", "0.5 interpolated") == 4.328
+
+
+def test_every_row_that_the_paper_printed_has_a_row_here():
+    from driftnet.reproduce.recipes import read_cookbook
+
+    for experiment in read_cookbook(Path("recipes"), "paper").experiments.values():
+        for task, rows in PUBLISHED.get(experiment.published, {}).items():
+            assert task in experiment.tasks
+            assert set(rows) <= set(experiment.rows)
