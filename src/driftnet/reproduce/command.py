@@ -41,7 +41,7 @@ def reproduce(names: list[str], options: ReproduceOptions) -> str:
 def selected(names: list[str], book: Cookbook, tasks: Sequence[str]) -> list[Entry]:
     """The entries of the experiments, of some tasks only where any are named."""
     for task in tasks:
-        if task not in book.scale.data:
+        if task not in registry.TASKS:
             raise unknown("task", task, registry.TASKS)
     experiments = chosen(book, names)
     entries = [entry for each in experiments for entry in expand(each, book) if not tasks or entry.task in tasks]

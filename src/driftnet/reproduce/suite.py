@@ -48,14 +48,14 @@ def groups(entries: Sequence[Entry], store: Store, estimate: Estimate, any_code:
 
 def run_suite(entries: Sequence[Entry], store: Store, estimate: Estimate, options: ReproduceOptions) -> list[str]:
     """Run what is missing; returns what could not be made, a line each."""
-    work = options.work / options.scale
+    work = (options.work / options.scale).resolve()  # A run folder holds the path of its data.
     with locked(store.folder / ".lock", str(store.folder)):
         waiting = groups(entries, store, estimate, options.code == "any")
         if not waiting:
             return []
         total = sum(group.seconds for group in waiting)
         with progress("reproduce", round(total)) as advance, _pool(options, work) as pool:
-            failures = _Run(pool, store, options, estimate, advance).all(waiting)
+            failures = _Run(pool, store, options, work, advance).all(waiting)
         store.tidy()
         return failures
 
@@ -78,7 +78,7 @@ class _Run:
     pool: ProcessPoolExecutor
     store: Store
     options: ReproduceOptions
-    estimate: Estimate
+    work: Path
     advance: Advance
     began: float = field(default_factory=time.monotonic)
     running: dict[Future[Any], Group | Job] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class _Run:
         """Begin the first thing that can be begun: a group whose data are there, or the data of one."""
         from driftnet.reproduce.work import Workshop, make_data, make_parts
 
-        shop = Workshop(self.options.work / self.options.scale, self.options.device)
+        shop = Workshop(self.work, self.options.device)
         being_made = {data_file(each) for each in self.running.values() if isinstance(each, Job)}
         for position, group in enumerate(waiting):
             job = group.job

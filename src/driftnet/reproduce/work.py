@@ -121,7 +121,8 @@ def _bounds(need: Need, shop: Workshop) -> Found:
 
 def _costs(need: Need, shop: Workshop) -> Found:
     spec = need.part.spec
-    case = Case(need.preset, need.task, spec["resolution"], spec["batch"], shop.device, spec["steps"])
+    sizes = {name: spec[name] for name in ("resolution", "batch", "steps")}
+    case = Case(model=need.preset, task=need.task, device=shop.device, **sizes)
     pairs = registry.task(need.task).split.train * (registry.task(need.task).snapshots - 1)
     found = summarise(case, [run(case, threads=1) for _ in range(spec["repeats"])], pairs)
     kept = {name: value for name, value in found.items() if name not in spec and name != "device"}
