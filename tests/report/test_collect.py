@@ -54,7 +54,7 @@ def test_tasks_and_protocols_stand_in_sections_of_their_own(run):
     made = sections([[run], [shorter], [elsewhere]])
     assert [section.name for section in made] == ["NS-PwC-1", "NS-PwC-2", "ACE"]
     assert [len(section.groups) for section in made] == [1, 1, 1]
-    assert "2 steps" in made[1].title
+    assert "steps 1 to 2" in made[1].title
 
 
 def test_results_of_other_settings_are_put_in_another_section_of_the_page(results_folder, tmp_path):

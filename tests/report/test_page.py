@@ -242,3 +242,10 @@ def test_error_stands_against_seconds_the_fastest_first(chosen):
     seconds = [row[3] for row in rows]
     assert seconds == sorted(seconds)
     assert {"solver", "solver-half", "solver-quarter"} <= {row[0] for row in rows}
+
+
+def test_a_single_step_has_no_curve_over_time(chosen):
+    steady = [group.first.isel(snapshot=[0], shown=[0]).assign_attrs(final_snapshot=1) for group in chosen[0].groups]
+    (section,) = sections([steady])
+    names = {picture.name for picture in draw(section)}
+    assert names == {"cost", "bands-velocity", "spectrum-velocity-1"}

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from driftnet import registry
-from driftnet.configs import Convention
+from driftnet.configs import Convention, Evaluation
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.evaluate.derived import PUBLISHED
 from driftnet.files import checksum, written_aside
@@ -71,7 +72,8 @@ def summary(results: xr.Dataset, convention: Convention) -> str:
 def protocol(result: xr.Dataset) -> tuple[str, ...]:
     """What has to agree before two results may stand in one table."""
     settings = json.loads(result.attrs["settings"])
-    evaluation = {key: value for key, value in settings["evaluation"].items() if key not in WITHOUT_MEANING}
+    chosen = {**asdict(Evaluation()), **settings["evaluation"]}  # Older results lack settings that are younger.
+    evaluation = {key: value for key, value in chosen.items() if key not in WITHOUT_MEANING}
     return (result.attrs["task"], json.dumps(evaluation, sort_keys=True), settings["data"], str(settings["test"]))
 
 

@@ -149,18 +149,20 @@ def _reason(run: Path, name: str) -> str:
 def sections(chosen: Sequence[Sequence[xr.Dataset]], missing: Sequence[Missing] = ()) -> list[Section]:
     """A section for every set of results that may be compared."""
     tasks = [results[0].attrs["task"] for results in chosen]
+    titles = [_title(results[0], alone=tasks.count(task) == 1) for task, results in zip(tasks, chosen, strict=True)]
     made = []
-    for number, (task, results) in enumerate(zip(tasks, chosen, strict=True), 1):
-        alone = tasks.count(task) == 1
+    for number, (task, title, results) in enumerate(zip(tasks, titles, chosen, strict=True), 1):
         own = tuple(each for each in missing if each.task == task or (each.task not in tasks and number == 1))
-        title = task if alone else f"{task}, {_told_apart(results[0])}"
-        made.append(Section(task if alone else f"{task}-{number}", title, groups(results), own))
+        told = title if titles.count(title) == 1 else f"{title}, {number}"
+        made.append(Section(task if title == task else f"{task}-{number}", told, groups(results), own))
     return made
 
 
-def _told_apart(result: xr.Dataset) -> str:
+def _title(result: xr.Dataset, alone: bool) -> str:
+    """The task, and what tells it apart from others of that task."""
     facts = result.attrs
-    return f"{facts['protocol']}, {result.sizes['snapshot']} steps, {int(facts['test_trajectories'])} trajectories"
+    told = f"{facts['protocol']}, steps 1 to {result.sizes['snapshot']}, {int(facts['test_trajectories'])} trajectories"
+    return facts["task"] if alone else f"{facts['task']}, {told}"
 
 
 def groups(results: Sequence[xr.Dataset]) -> tuple[Group, ...]:

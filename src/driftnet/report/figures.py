@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from driftnet.metrics.bands import BANDS
 from driftnet.metrics.summary import bootstrap
@@ -72,14 +73,16 @@ def error_against_seconds(section: Section) -> str:
     def plot(figure: Figure) -> None:
         axes = figure.subplots()
         axes.set(xlabel="seconds a trajectory", ylabel="relative L1 at T*", xscale="log", yscale="log")
-        solvers = sorted(
-            (seconds_of(group), group.final.mean()) for group in section.groups if group.model.startswith("solver")
-        )
+        groups = [group for group in section.groups if group.model.startswith("solver") and group.final.any()]
+        solvers = sorted((seconds_of(group), group.final.mean()) for group in groups)
         if solvers:
             axes.plot(*zip(*solvers, strict=True), color=QUIET, marker="s", linewidth=1, label="solver, coarser to finer")
         for group in section.trained:
             color = look[group.label]["color"]
             axes.plot(seconds_of(group), group.final.mean(), marker="o", linestyle="", color=color, label=group.label)
+        low, high = axes.get_xlim()
+        axes.set_xlim(10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high)))
+        axes.xaxis.set_minor_formatter(NullFormatter())  # Labels between powers of ten run into each other.
         legend_below(figure)
 
     return svg(plot)
@@ -111,6 +114,7 @@ def spectra(section: Section, quantity: str, snapshot: int) -> str:
         truth = _spectrum(section.groups[0].first, "truth", quantity, snapshot)[1:]
         axes.plot(np.arange(1, len(truth) + 1), truth, color=INK, linewidth=1, label="truth")
         axes.set_ylim(*_energies(section, quantity))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         legend_below(figure)
 
     return svg(plot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Picture:
     @property
     def file(self) -> str:
         """Name of the figure as a file of its own."""
-        return f"{self.name}.{'svg' if isinstance(self.content, str) else 'png'}"
+        return re.sub(r"[^\w.-]+", "-", f"{self.name}.{'svg' if isinstance(self.content, str) else 'png'}")
 
     def markup(self, section: str) -> str:
         """The figure inside the page."""

@@ -43,6 +43,7 @@
     fill("trajectory", data.truth.map((_, index) => `test trajectory ${index + 1}`));
     fill("channel", data.channels);
     part("frame").max = data.steps.length - 1;
+    part("play").hidden = part("frame").closest("label").hidden = data.steps.length < 2;
 
     function paint(canvas, colours, code) {
       const context = canvas.getContext("2d"), image = context.createImageData(width, height);

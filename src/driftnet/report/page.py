@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from html import escape
 from importlib.metadata import version
@@ -29,8 +30,8 @@ INTERVALS = (
 )
 BASELINES = (
     "Zero, persistence and climatology are what knowing nothing scores; solver rows are the data's own solver in single "
-    "precision on the full, half and quarter grid, timed as the models are. On the full grid it made the data, so its error is "
-    "that of rounding."
+    "precision on the grid of the evaluation, on half and on a quarter of it, timed as the models are. On the grid of the data "
+    "it made them, so its error there is that of rounding."
 )
 
 
@@ -68,16 +69,20 @@ def _write_files(folder: Path, contents: dict[str, str | bytes] | dict[str, str]
 
 def draw(section: Section) -> list[Picture]:
     """All figures of a section on the page."""
+    caption = "Relative L1 at T* against the time of a rollout. Squares: the data's own solver on coarser grids."
+    cost = Picture("cost", caption, figures.error_against_seconds(section))
+    steps = section.groups[0].first.sizes["snapshot"]
+    return [*(_curves(section) if steps > 1 else []), cost, *_spectral(section)]
+
+
+def _curves(section: Section) -> list[Picture]:
     made = [Picture("error", "Relative L1 over time; shaded: the 95 % interval of models.", figures.error_curves(section))]
     if len(section.quantities) > 1:
         for name in section.quantities:
             caption = f"Relative L1 of the {name} over time; shaded: the 95 % interval of models."
             made.append(Picture(f"error-{name}", caption, figures.error_curves(section, name)))
     caption = "Growth: change of the relative L1 from one step to the next; shaded: the 95 % interval of models."
-    made.append(Picture("growth", caption, figures.growth_curves(section)))
-    caption = "Relative L1 at T* against the time of a rollout. Squares: the data's own solver on coarser grids."
-    made.append(Picture("cost", caption, figures.error_against_seconds(section)))
-    return [*made, *_spectral(section)]
+    return [*made, Picture("growth", caption, figures.growth_curves(section))]
 
 
 def _spectral(section: Section) -> list[Picture]:
@@ -110,7 +115,7 @@ def page(
 ) -> str:
     """The whole document."""
     alone = len(sections) == 1
-    title = f"{sections[0].title}: closed-loop results" if alone else "Closed-loop results"
+    title = f"{sections[0].title}: rollouts" if alone else "Rollouts"
     links = "".join(f'<li><a href="#{escape(each.name)}">{escape(each.title)}</a></li>' for each in sections)
     nav = f"<p>Tasks and protocols stand apart: their errors may not be compared.</p><nav><ul>{links}</ul></nav>"
     said = "" if alone else nav
@@ -139,7 +144,7 @@ def _section(section: Section, tables: list[Table], pictures: list[Picture], how
     parts = (
         _head(section, convention, alone=not prefix),
         f"<h3>Error at T*</h3>{first}<p class=soft>Best first. {INTERVALS} {BASELINES}</p>",
-        f"<h3>Over time, and against cost</h3>{markup.figures(curves, section.name)}",
+        f"<h3>{'Over time, and a' if len(curves) > 1 else 'A'}gainst cost</h3>{markup.figures(curves, section.name)}",
         _viewer(section, budget),
         f"<h3>By wavenumber</h3>{markup.figures(spectral, section.name)}",
         f"<h3>More tables</h3>{''.join(others)}<p class=soft>Correlated steps: until the correlation falls below 0.8, or all. "
@@ -161,10 +166,12 @@ def _head(section: Section, convention: Convention, alone: bool) -> str:
     size = " x ".join(str(int(points)) for points in facts["resolution"])
     steps, tests = section.groups[0].first.sizes["snapshot"], int(facts["test_trajectories"])
     heading = "" if alone else f"<h2>{escape(section.title)}</h2>"
+    direct = json.loads(facts["settings"])["evaluation"].get("direct")
+    how = "every step is predicted from the first snapshot by its lead time" if direct else "every prediction is the next input"
     return (
         f'{heading}<p class="equation">{escape(facts.get("equation", ""))}</p>{_lead(section)}'
-        f"<p>{tests} test trajectories on {size} points, rolled out for {steps} steps from their first snapshot; every "
-        f"prediction is the next input. Errors are {escape(CONVENTIONS[convention])}. T* is snapshot {section.target}.</p>"
+        f"<p>{tests} test trajectories on {size} points, steps 1 to {steps} from their first snapshot; {how}. Errors are "
+        f"{escape(CONVENTIONS[convention])}. T* is snapshot {section.target}.</p>"
     )
 
 
