@@ -100,8 +100,9 @@ def test_a_steady_map_has_one_pair_from_nothing_to_the_answer(tmp_path):
     training = Trajectories(path, task, "train")
     (pair,) = consecutive(Disk(training), batch=3)
     assert training.pairs == len(training) == 3
-    assert pair.state.abs().max() == 0
-    assert torch.equal(pair.target[2], training[2][1])
+    nothing, answer = pair.states
+    assert nothing.abs().max() == 0
+    assert torch.equal(answer[2], training[2][1])
     with h5py.File(path) as file:
         assert np.array_equal(pair.static[:, 0], file["source"][:3])
     with pytest.raises(UsageError, match="Poisson-Gauss is steady"):
