@@ -82,6 +82,7 @@ def test_a_failure_has_code_one(capsys, tmp_path):
     ("content", "message"),
     [
         ("training: {batchh: 3}", "there is no option --training.batchh. Did you mean '--training.batch'?"),
+        ("training: null", "--training: it has to have a value"),
         ("training: 3", "training: '3' stands where a group of options belongs: epochs, steps"),
         ("training: {loss: 3}", "training.loss: '3' stands where a group of options belongs: p, reduction"),
         ("nonsense: 1", "there is no option --nonsense"),
@@ -174,3 +175,11 @@ def test_an_interrupted_command_says_so_and_leaves_with_code_130(capsys, monkeyp
     code, said = fails(capsys, "info")
     assert code == 130
     assert said == "driftnet: interrupted; the same command goes on from there\n"
+
+
+def test_a_group_without_a_value_of_which_a_flag_gives_a_part_is_refused_in_one_line(capsys, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("training: null")
+    code, said = fails(capsys, "train", "NS-PwC", "drift-net", "--config", str(path), "--training.steps", "3")
+    assert code == 2
+    assert said == "driftnet: --training.epochs: it has to have a value\n"
