@@ -64,55 +64,59 @@ class HardMask(nn.Module):
 
     def forward(self, height: int, width: int, like: Tensor) -> Float[Tensor, "h half_w"]:
         """1 below the cut-offs, else 0; the published quadrant counts all rows, and columns of the half spectrum."""
-        return constant(rectangle, height, width, self.signed, *self._sides(height, width), like=like)
+        return constant(rectangle, self._low(height, width), like=like)
 
     def parts(self, height: int, width: int, rings: Rings, like: Tensor) -> Parts:
         """No mode is both."""
-        sides = self._sides(height, width)
-        regions = rectangles(height, self.signed, *sides)
-        place = (height, width, self.signed, *sides)
-        low = [(region, constant(low_rings, number, *place, *rings, like=like)) for number, region in enumerate(regions)]
-        minus_high, high = (constant(make, *place, *rings, like=like) for make in (minus_high_rings, high_modes))
-        return Parts(low, minus_high, high)
+        place = self._low(height, width)
+        regions = enumerate(rectangles(place))
+        low = [(region, constant(low_rings, number, place, rings, like=like)) for number, region in regions]
+        return Parts(low, constant(minus_high_rings, place, rings, like=like), constant(high_modes, place, like=like))
 
-    def _sides(self, height: int, width: int) -> tuple[int, int]:
-        """How many row and column frequencies are low, 0 among them."""
+    def _low(self, height: int, width: int) -> LowModes:
         if self.signed:
-            return ceil(self.cutoff * height / 2), ceil(self.cutoff * width / 2)
-        return int(self.cutoff * height), int(self.cutoff * (width // 2 + 1))
+            return LowModes(height, width, True, ceil(self.cutoff * height / 2), ceil(self.cutoff * width / 2))
+        return LowModes(height, width, False, int(self.cutoff * height), int(self.cutoff * (width // 2 + 1)))
 
 
-def rectangles(height: int, signed: bool, rows: int, columns: int) -> list[Region]:
+class LowModes(NamedTuple):
+    """A grid, and how many row and column frequencies of it are low, 0 among them; rows of both signs, or of one."""
+
+    height: int
+    width: int
+    signed: bool
+    rows: int
+    columns: int
+
+
+def rectangles(low: LowModes) -> list[Region]:
     """The low modes; negative row frequencies stand at the end of an FFT."""
-    negative = [slice(height - rows + 1, height)] if signed and rows > 1 else []
-    return [(each, slice(columns)) for each in (slice(rows), *negative)]
+    negative = [slice(low.height - low.rows + 1, low.height)] if low.signed and low.rows > 1 else []
+    return [(each, slice(low.columns)) for each in (slice(low.rows), *negative)]
 
 
-def rectangle(height: int, width: int, signed: bool, rows: int, columns: int) -> np.ndarray:
+def rectangle(low: LowModes) -> np.ndarray:
     """1 at the low modes, else 0."""
-    low = np.zeros((height, width // 2 + 1))
-    for region in rectangles(height, signed, rows, columns):
-        low[region] = 1
-    return low
+    table = np.zeros((low.height, low.width // 2 + 1))
+    for region in rectangles(low):
+        table[region] = 1
+    return table
 
 
-def minus_high_rings(height: int, width: int, signed: bool, rows: int, columns: int, bands: int, by_sign: bool) -> np.ndarray:
+def minus_high_rings(low: LowModes, rings: Rings) -> np.ndarray:
     """Minus the membership of the modes in the rings, 0 at the low modes."""
-    low = rectangle(height, width, signed, rows, columns)
-    return membership(height, width, bands, by_sign) * (low - 1).reshape(-1, 1)
+    return -membership(low.height, low.width, *rings) * high_modes(low)
 
 
-def high_modes(height: int, width: int, signed: bool, rows: int, columns: int, *_: int | bool) -> np.ndarray:
+def high_modes(low: LowModes) -> np.ndarray:
     """1 at the high modes, else 0."""
-    return 1 - rectangle(height, width, signed, rows, columns).reshape(-1, 1)
+    return 1 - rectangle(low).reshape(-1, 1)
 
 
-def low_rings(
-    number: int, height: int, width: int, signed: bool, rows: int, columns: int, bands: int, by_sign: bool
-) -> np.ndarray:
+def low_rings(number: int, low: LowModes, rings: Rings) -> np.ndarray:
     """Membership of the modes of one rectangle."""
-    table = membership(height, width, bands, by_sign).reshape(height, -1, bands)
-    return table[rectangles(height, signed, rows, columns)[number]].reshape(-1, bands)
+    table = membership(low.height, low.width, *rings).reshape(low.height, -1, rings.bands)
+    return table[rectangles(low)[number]].reshape(-1, rings.bands)
 
 
 def row_distance(height: int, signed: bool) -> np.ndarray:
