@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from driftnet.errors import DriftnetError
-from driftnet.pdes.grid import Grid, to_field, to_spectrum
+from driftnet.pdes.grid import Grid, along_x, to_field, to_spectrum
 from driftnet.pdes.solver import Solver, refuse_not_finite
 from driftnet.tasks.equations import AllenCahn
 
@@ -30,7 +30,7 @@ class AllenCahnSolver(Solver[Tensor]):
             )
         self.half, self.whole = exp(-reaction), exp(-2 * reaction)
         kx, ky = grid.wavenumbers
-        self.diffusion = torch.exp(-dt * (kx**2 + ky**2))
+        self.diffusion = along_x(torch.exp(-dt * (kx**2 + ky**2)))
 
     def start(self, initial: Float[Tensor, "b 1 x y"]) -> Float[Tensor, "b 1 x y"]:
         """The concentration as it is."""
