@@ -40,7 +40,7 @@ class AllenCahnSolver(Solver[Tensor]):
         """Half a reaction, then diffusion and reaction in turn, the last reaction a half again."""
         state = react(state, self.half)
         for step in range(1, self.substeps + 1):
-            state = to_field(to_spectrum(state) * self.diffusion, self.grid.size)
+            state = to_field(to_spectrum(state).mul_(self.diffusion), self.grid.size)
             state = react(state, self.half if step == self.substeps else self.whole)
         return state
 
@@ -55,4 +55,4 @@ class AllenCahnSolver(Solver[Tensor]):
 
 def react(u: Float[Tensor, "*b x y"], decay: float) -> Float[Tensor, "*b x y"]:
     """Solution of u' = -rate^2 u (u^2 - 1) after a time t with decay = exp(-2 rate^2 t)."""
-    return torch.addcmul(u.new_tensor(decay), u, u, value=1 - decay).rsqrt_().mul_(u)
+    return torch.addcmul(u.new_full((), decay), u, u, value=1 - decay).rsqrt_().mul_(u)

@@ -99,7 +99,7 @@ def push(u: Float[Tensor, "b 1 x y"], scale: Float[Tensor, "b 1 x y"]) -> Float[
 
 
 def correct(u: Bordered, scale: Float[Tensor, "b 1 x y"], room: Bordered) -> Bordered:
-    """u + dt^2 / 12 A u, in `room`: its push to second order is that of u to fourth."""
+    """In `room`, u + dt^2 / 12 A u: its push to second order is that of u to fourth."""
     torch.addcmul(u.inside, scale, u.curvature(), value=1 / 12 / CURVATURE, out=room.inside)
     return room
 
