@@ -92,6 +92,7 @@ BENCHES = {
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
     "objectives": "driftnet.bench.objectives:bench",
+    "solvers": "driftnet.bench.solvers:bench",
 }
 
 FORMATS = {

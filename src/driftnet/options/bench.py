@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from driftnet.configs import require
 
@@ -90,9 +91,33 @@ class BenchObjectivesOptions:
             require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
 
 
+@dataclass(frozen=True)
+class BenchSolversOptions:
+    """Options of `driftnet bench solvers`."""
+
+    threads: ClassVar[int] = 1
+    resolution: int = 128
+    """Points along an axis."""
+    batch: int = 8
+    """Trajectories that are solved together."""
+    steps: int = 20
+    """Time steps that are timed together."""
+    repeats: int = 21
+    """How often everything is measured, in turns."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing to measure."""
+        for name in ("batch", "steps", "repeats"):
+            require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
+        require(
+            self.resolution >= 32 and self.resolution % 2 == 0, f"resolution: {self.resolution} is not even and at least 32"
+        )
+
+
 BENCH: dict[str, type] = {
     "data": BenchDataOptions,
     "models": BenchModelsOptions,
     "objectives": BenchObjectivesOptions,
+    "solvers": BenchSolversOptions,
 }
 """Options of every topic of `driftnet bench`."""
