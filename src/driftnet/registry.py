@@ -89,6 +89,7 @@ BASELINES = {
 }
 
 BENCHES = {
+    "speed": "driftnet.bench.speed:bench",
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
     "objectives": "driftnet.bench.objectives:bench",

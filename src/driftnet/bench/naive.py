@@ -116,14 +116,14 @@ def naive_drift(mixer: Drift, x: Float[Tensor, "b n c"]) -> Float[Tensor, "b n c
     batch, channels, height, width = image.shape
     x_hat = torch.fft.rfft2(image, norm="forward")
     rows, columns = x_hat.shape[-2:]
-    low = naive_mask(rows, columns)
+    low = naive_mask(rows, columns, x.device)
     low_hat = x_hat * low
     high_hat = x_hat - low_hat
     assert mixer.mixing is not None
     weight = torch.complex(*mixer.mixing.unbind(0))
     mixed_hat = (weight @ low_hat.flatten(2)).view_as(x_hat)
     feature = (high_hat.abs() - low_hat.abs()).abs().flatten(2)
-    alpha = naive_gate(mixer, feature, naive_bands(rows, columns)).view(batch, channels, rows, columns)
+    alpha = naive_gate(mixer, feature, naive_bands(rows, columns, x.device)).view(batch, channels, rows, columns)
     fused = torch.fft.irfft2(alpha * mixed_hat + (1 - alpha) * high_hat, s=(height, width), norm="forward")
     assert mixer.depthwise is not None
     assert mixer.pointwise is not None
@@ -132,21 +132,21 @@ def naive_drift(mixer: Drift, x: Float[Tensor, "b n c"]) -> Float[Tensor, "b n c
     return as_tokens(fused + near + linear)
 
 
-def naive_mask(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
+def naive_mask(rows: int, columns: int, device: torch.device) -> Float[Tensor, "rows columns"]:
     """The quadrant of positive row frequencies."""
-    reach = torch.sigmoid(torch.tensor(CUTOFF))
-    low = torch.zeros(rows, columns)
+    reach = torch.sigmoid(torch.tensor(CUTOFF, device=device))
+    low = torch.zeros(rows, columns, device=device)
     low[: int(reach * rows), : int(reach * columns)] = 1
     return low
 
 
 @lru_cache  # The authors keep it as a buffer.
-def naive_bands(rows: int, columns: int) -> Tensor:
+def naive_bands(rows: int, columns: int, device: torch.device) -> Tensor:
     """The band of every mode, by its raw row index."""
     radius = torch.hypot(
         torch.arange(rows).float()[:, None] / (rows - 1), torch.arange(columns).float()[None, :] / (columns - 1)
     )
-    return (radius / (radius.max() + 1e-8) * BANDS).floor().long().clamp(max=BANDS - 1).flatten()
+    return (radius / (radius.max() + 1e-8) * BANDS).floor().long().clamp(max=BANDS - 1).flatten().to(device)
 
 
 def naive_gate(mixer: Drift, feature: Float[Tensor, "b c modes"], band: Tensor) -> Float[Tensor, "b c modes"]:
@@ -169,7 +169,7 @@ def naive_attention(mixer: WindowAttention, x: Float[Tensor, "b n c"]) -> Float[
     scores = F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).transpose(-2, -1)
     scores = scores * mixer.logit_scale.clamp(max=log(100)).exp() + naive_position_bias(mixer, side)
     if shift:
-        mask = naive_shift_mask(image.shape[1], side, shift)
+        mask = naive_shift_mask(image.shape[1], side, shift).to(x.device)
         count = mask.shape[0]
         scores = (scores.unflatten(0, (-1, count)) + 2 * mask[:, None]).flatten(0, 1)
     seen = (scores.softmax(-1) @ value).transpose(1, 2).flatten(2)
@@ -200,7 +200,7 @@ def heads(tokens: Float[Tensor, "windows n c"], count: int) -> Float[Tensor, "wi
 
 def naive_position_bias(mixer: WindowAttention, side: int) -> Float[Tensor, "heads n n"]:
     """The bias of every pair, looked up by its offset."""
-    offset = torch.arange(1 - side, side).float() * 8 / max(side - 1, 1)
+    offset = torch.arange(1 - side, side, device=mixer.logit_scale.device).float() * 8 / max(side - 1, 1)
     scaled = offset.sign() * torch.log2(offset.abs() + 1) / 3
     table = mixer.position(torch.stack(torch.meshgrid(scaled, scaled, indexing="ij"), -1)).flatten(0, 1)
     place = torch.stack(torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")).flatten(1)

@@ -114,7 +114,40 @@ class BenchSolversOptions:
         )
 
 
+@dataclass(frozen=True)
+class BenchSpeedOptions:
+    """Options of `driftnet bench speed`."""
+
+    threads: ClassVar[int] = 0
+    resolution: int = 128
+    """Points along an axis."""
+    batches: tuple[int, ...] = (1, 8)
+    """Samples of a step."""
+    threads_tried: tuple[int, ...] = (1, 2)
+    """CPU threads."""
+    repeats: int = 7
+    """How often everything is measured, in turns."""
+    growth: tuple[int, ...] = (64, 128, 256, 512)
+    """Points along an axis of forward passes whose times are fitted by a power; one number or none leaves that out."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1, ..."""
+    output: Path | None = None
+    """A JSON file with every single time."""
+    overwrite: bool = False
+    """Replace what exists."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing to measure, and grids that the networks cannot halve often enough."""
+        require(self.repeats > 0, f"repeats: {self.repeats} is not positive")
+        for name in ("batches", "threads_tried"):
+            values = getattr(self, name)
+            require(bool(values) and min(values) > 0, f"{name}: {list(values)} are not positive")
+        for size in (self.resolution, *self.growth):
+            require(size > 0 and size % 32 == 0, f"{size} points along an axis are not a multiple of 32")
+
+
 BENCH: dict[str, type] = {
+    "speed": BenchSpeedOptions,
     "data": BenchDataOptions,
     "models": BenchModelsOptions,
     "objectives": BenchObjectivesOptions,
