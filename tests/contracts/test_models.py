@@ -60,6 +60,15 @@ def test_tiny_models_have_half_a_million_to_a_million_parameters(name):
     assert SMALLEST < count_parameters(make(name)) < LARGEST
 
 
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+@pytest.mark.parametrize("name", TINY)
+@torch.no_grad()
+def test_a_new_model_says_something_finite(name, task):
+    model, inputs = make(name, task), some(task)
+    for mode in (model.train(), model.eval()):
+        assert mode(*inputs).isfinite().all()
+
+
 @pytest.mark.parametrize("frame", [Frame(), Frame(predicts="state", padding="zeros")], ids=["ours", "published"])
 @pytest.mark.parametrize("name", TINY)
 def test_every_parameter_learns(name, frame):
