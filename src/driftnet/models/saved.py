@@ -86,7 +86,7 @@ def _require_statistics(path: Path, weights: Mapping[str, Tensor]) -> None:
 def describe(folder: Path) -> tuple[Any, ModelConfig]:
     """The task and the configuration of a saved model."""
     values = read_json(folder / CONFIG)
-    if not isinstance(values, dict) or DIGEST not in values:
+    if DIGEST not in values:
         raise DriftnetError(f"{folder / CONFIG} was not written by driftnet: it states no checksum")
     if values.pop(DIGEST) != _digest_of_json(values):
         raise DriftnetError(f"{folder / CONFIG} is damaged or was changed: it does not agree with its checksum")
