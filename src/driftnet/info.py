@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from driftnet import registry
-from driftnet.configs import require
+from driftnet.configs import require, to_dict
 from driftnet.errors import DriftnetError, unknown
 from driftnet.files import read_json
 from driftnet.tasks.base import Task
@@ -90,15 +90,15 @@ def _parameters(simulation: Simulation) -> list[str]:
 
 
 def models(names: list[str]) -> str:
-    """The model presets and what they cost; with a name, the settings of one."""
-    if names:
-        from driftnet.configs import to_dict
-
+    """The model presets and what they cost, with a number N on N x N points; with a name, the settings of one."""
+    if names and not names[0].isdigit():
         config = registry.model(names[0])
         return json.dumps({type(config).__name__: to_dict(config)}, indent=2)
+    size = int(names[0]) if names else None
+    require(size != 0, "a grid of 0 points has nothing to count")
     from driftnet.costs import table
 
-    return table()
+    return table(size)
 
 
 def metrics(_: list[str]) -> str:

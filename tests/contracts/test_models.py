@@ -69,6 +69,13 @@ def test_a_new_model_says_something_finite(name, task):
         assert mode(*inputs).isfinite().all()
 
 
+@pytest.mark.parametrize("name", ["drift-net", "scot", "fno", "uno", "unet", "refiner"])
+def test_half_a_model_has_about_half_the_parameters(name):
+    with torch.device("meta"):
+        whole, half = (count_parameters(make(each)) for each in (name, f"{name}-half"))
+    assert half / whole == pytest.approx(0.51, abs=0.02)
+
+
 @pytest.mark.parametrize("frame", [Frame(), Frame(predicts="state", padding="zeros")], ids=["ours", "published"])
 @pytest.mark.parametrize("name", TINY)
 def test_every_parameter_learns(name, frame):
