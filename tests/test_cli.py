@@ -65,6 +65,8 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("bench models drft-net-tiny", "no model is called 'drft-net-tiny'. Did you mean 'drift-net-tiny'?"),
         ("bench models --repeats 0", "repeats: 0 is not positive"),
         ("evaluate RUN --evaluation.resolution 33", "evaluation.resolution: 33 is not even and at least 8"),
+        ("info task", "which task? Known: NS-SL, NS-PwC"),
+        ("info task NS-PcW", "no task is called 'NS-PcW'. Did you mean 'NS-PwC'?"),
         ("info nonsense", "no topic is called 'nonsense'"),
         ("info --fast", "driftnet info takes no option --fast"),
     ],
@@ -120,8 +122,10 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(capsys, tmp_path):
 def test_every_task_shows_its_options_and_itself(task, capsys):
     shown = printed_config(capsys, "generate", task)
     assert set(shown["simulation"]) == {"equation", "initial", "warmup"}
-    main(["info", "tasks", task])
+    main(["info", "task", task])
     said = capsys.readouterr().out
+    assert all(f"\n{what} " in said for what in ("split", "statistics", "source", "confidence", "inferred"))
+    assert registry.task(task).equation in said
     assert all(f"--simulation.equation.{name} " in said for name in shown["simulation"]["equation"])
     assert "confidence" in said
 

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from driftnet.errors import DriftnetError
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -20,6 +22,13 @@ class Statistics:
     static_mean: Float[Tensor, " s"]
     static_std: Float[Tensor, " s"]
     """Of the channels that are given; 1 for a channel that never changes."""
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing can be normalised by; tensors without values are taken as they are."""
+        for name, value in vars(self).items():
+            usable = value.isfinite() & (value > 0) if name.endswith("std") else value.isfinite()
+            if not value.is_meta and not usable.all():
+                raise DriftnetError(f"nothing can be normalised by these statistics: {name} is {value.tolist()}")
 
 
 class Moments:
