@@ -239,7 +239,6 @@ def test_torchrun_starts_a_killed_worker_again_and_ends_once(small_data, two, tm
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"},
     )
     while not reached(folder(tmp_path)) and run.poll() is None:
         time.sleep(0.02)
