@@ -8,10 +8,38 @@ from driftnet.reproduce.claims import judge, sentence
 from driftnet.reproduce.measures import Cell, ratio, text
 from driftnet.reproduce.recipes import Claim, Experiment, Grid, Row
 from driftnet.reproduce.store import Store
-from driftnet.reproduce.tables import Place, Results, by_measure, figure, markdown, ours
+from driftnet.reproduce.tables import Place, Results, by_measure, by_task, figure, markdown, ours
 
 ROWS = {name: Row("drift-net") for name in ("DRIFT-Net", "scOT", "FNO")}
 GRIDS = (Grid(0.5, "interpolated"), Grid())
+
+
+SLOWER = Claim("faster", "lower", "DRIFT-Net", ("scOT",), "rollout_seconds")
+
+
+def timed(*devices: str) -> Results:
+    """A second and two of DRIFT-Net and scOT, each measured on a device."""
+    made = results({})
+    for row, seconds, device in zip(("DRIFT-Net", "scOT"), (1.0, 2.0), devices, strict=True):
+        found = {"rollout_seconds": seconds, "provenance": {"device": device, "workers": 2}}
+        made.cells[Place("NS-PwC", "ours", row, Grid())] = Cell((found,), 1)
+    return made
+
+
+def test_seconds_of_two_machines_are_not_compared():
+    assert outcomes(SLOWER, timed("a card", "a card")) == ["seen"]
+    assert outcomes(SLOWER, timed("a card", "a processor")) == ["not testable here"]
+    assert "measured on different machines" in sentence(SLOWER, timed("a card", "a processor"))
+
+
+def test_a_table_of_seconds_says_on_what_each_row_was_measured():
+    head, first, second, third = by_task(timed("a card", "a processor"), "rollout_seconds", "ours")
+    assert (head[-1], first[-1], second[-1], third[-1]) == (
+        "measured on",
+        "a card, 2 at once",
+        "a processor, 2 at once",
+        "missing",
+    )
 
 
 def results(

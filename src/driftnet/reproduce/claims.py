@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from driftnet.report.paper import published
-from driftnet.reproduce.measures import PER_TRAJECTORY, Cell, ratio
+from driftnet.reproduce.measures import OF_A_MACHINE, PER_TRAJECTORY, Cell, ratio
 from driftnet.reproduce.recipes import Claim, Grid
 from driftnet.reproduce.tables import Results, grid_name
 
@@ -89,6 +89,8 @@ def _untestable(mine: Cell, other: Cell, measure: str) -> str:
     found = [cell.values(measure) for cell in (mine, other)]
     if any(values is None for values in found):
         return "a result is missing"
+    if measure in OF_A_MACHINE and mine.places != other.places:
+        return "measured on different machines"
     if measure in PER_TRAJECTORY and min(len(mine.found), len(other.found)) < SEEDS:
         return "fewer than two seeds"
     if all(values is not None and np.isinf(np.median(values)) for values in found):

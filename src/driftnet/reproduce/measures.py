@@ -10,6 +10,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from driftnet.errors import unknown
+from driftnet.reproduce.provenance import place
 from driftnet.reproduce.store import Result
 
 Values = Float[ndarray, "seed n"]
@@ -54,6 +55,15 @@ PER_RUN = {
     "defect_measured": Measure("defect, measured"),
 }
 MEASURES = {**PER_TRAJECTORY, **PER_RUN}
+OF_A_MACHINE = (
+    "training_seconds",
+    "rollout_seconds",
+    "step_seconds",
+    "epoch_seconds",
+    "forward_seconds",
+    "throughput",
+    "peak_bytes",
+)
 
 BOUNDS = {
     "lemma_product": ("network", "lemma"),
@@ -79,6 +89,11 @@ class Cell:
             raise unknown("measure", name, MEASURES)
         rows = [row for result in self.found if (row := _row(result, name)) is not None]
         return np.array(rows, dtype=float) if rows else None
+
+    @property
+    def places(self) -> list[str]:
+        """Where its results were computed."""
+        return sorted({place(result["provenance"]) for result in self.found if "provenance" in result})
 
     @property
     def left_out(self) -> str:

@@ -12,6 +12,7 @@ from driftnet.reproduce import figures, tables
 from driftnet.reproduce.claims import sentence
 from driftnet.reproduce.measures import MEASURES
 from driftnet.reproduce.parts import expand
+from driftnet.reproduce.provenance import place
 from driftnet.reproduce.recipes import Cookbook, Experiment
 from driftnet.reproduce.store import Result, Store
 from driftnet.reproduce.tables import Results
@@ -23,7 +24,11 @@ paper printed, at its own scale. Where a rollout blows up, the median and the sh
 run yet; "none": does not exist. Rows in small letters need no training: zero, persistence, the training mean (climatology),
 and the solver of the data on the full grid, on half and on a quarter of it, with the viscosity of the full one. The two
 frames are never in one table. A claim is "seen" where the whole interval lies on its side, "not seen" otherwise, and "not
-testable here" where results are missing, where there are fewer than two seeds, or where both rows blow up."""
+testable here" where results are missing, where there are fewer than two seeds, or where both rows blow up.
+
+Data are made where a part is computed: from one machine to another they differ in rounding, and late in a turbulent flow in
+every detail. "20 at once": so many workers shared the machine, and seconds are rough; of other machines they are not
+comparable, so tables of seconds and memory say on what each row was measured."""
 
 
 def write_page(book: Cookbook, store: Store, path: Path) -> str:
@@ -77,14 +82,14 @@ def _provenance(store: Store) -> str:
     if not store.results:
         return "Nothing has been run yet."
     said = Counter(map(_origin, store.results.values()))
-    rows = [["commit", "device", "torch", "parts"], *([*origin, str(count)] for origin, count in sorted(said.items()))]
+    rows = [["commit", "computed on", "torch", "parts"], *([*origin, str(count)] for origin, count in sorted(said.items()))]
     seconds = sum(result["provenance"]["wall_seconds"] for result in store.results.values())
     return f"{tables.markdown(rows)}\n\nAll parts together took {seconds / 3600:.1f} hours of one worker."
 
 
 def _origin(result: Result) -> tuple[str, str, str]:
     provenance = result["provenance"]
-    return provenance["commit"], provenance["device"], result.get("versions", {}).get("torch", "")
+    return provenance["commit"], place(provenance), result.get("versions", {}).get("torch", "")
 
 
 def _section(results: Results, store: Store, path: Path) -> str:

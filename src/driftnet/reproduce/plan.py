@@ -77,9 +77,7 @@ def show(entries: Sequence[Entry], book: Cookbook, store: Store, workers: int, a
     lines += [
         f"to run: {trainings} trainings, {seconds / 3600:.1f} hours of one worker, {_clock(seconds / workers)} on {workers}"
     ]
-    lines += [
-        "A part that experiments share counts where it comes first. Hours rest on the seconds of a step in the scale's file."
-    ]
+    lines += [LEGEND]
     return "\n".join(lines)
 
 

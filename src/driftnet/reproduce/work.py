@@ -18,6 +18,7 @@ from driftnet.data.generate import generate
 from driftnet.data.jobs import Job
 from driftnet.data.loading import Loading
 from driftnet.data.trajectories import Trajectories
+from driftnet.devices import exact_arithmetic
 from driftnet.evaluate.baselines import NotMade
 from driftnet.evaluate.bounds import examine
 from driftnet.evaluate.measure import Subject
@@ -42,6 +43,8 @@ class Workshop:
 
     folder: Path
     device: str
+    workers: int = 1
+    """How many share the device."""
 
     def data(self, job: Job) -> Path:
         """Where the data of a job are."""
@@ -55,6 +58,7 @@ def begin(logs: Path) -> None:
     log = os.open(logs / f"worker-{os.getpid()}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
     torch.set_num_threads(1)
+    exact_arithmetic()
 
 
 def make_data(job: Job, shop: Workshop) -> None:
@@ -80,7 +84,13 @@ def _timed(need: Need, shop: Workshop) -> Found:
     began = time.monotonic()
     found = MAKERS[need.part.kind](need, shop)
     seconds = time.monotonic() - began + float(found.get("training_seconds") or 0)
-    return {**found, "provenance": provenance(shop.device, seconds)}
+    workers = 1 if need.part.kind == "costs" else shop.workers
+    return {**found, "provenance": provenance(_where(need, shop), workers, seconds)}
+
+
+def _where(need: Need, shop: Workshop) -> str:
+    """Bounds are worked out on the CPU, wherever the model was trained."""
+    return "cpu" if need.part.kind == "bounds" else shop.device
 
 
 def _errors(need: Need, shop: Workshop) -> Found:
