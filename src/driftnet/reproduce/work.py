@@ -24,6 +24,7 @@ from driftnet.evaluate.bounds import examine
 from driftnet.evaluate.measure import Subject
 from driftnet.evaluate.results import open_metrics
 from driftnet.evaluate.run import baseline, evaluate, metrics_file, trained_run
+from driftnet.files import machine, versions
 from driftnet.options.evaluate import EvaluateOptions
 from driftnet.processes import end_with_parent
 from driftnet.reproduce.condense import condense, numbers
@@ -85,7 +86,12 @@ def _timed(need: Need, shop: Workshop) -> Found:
     found = MAKERS[need.part.kind](need, shop)
     seconds = time.monotonic() - began + float(found.get("training_seconds") or 0)
     workers = 1 if need.part.kind == "costs" else shop.workers
-    return {**found, "provenance": provenance(_where(need, shop), workers, seconds)}
+    return {
+        "machine": machine(),
+        "versions": versions(),
+        **found,
+        "provenance": provenance(_where(need, shop), workers, seconds),
+    }
 
 
 def _where(need: Need, shop: Workshop) -> str:
@@ -131,7 +137,7 @@ def _bounds(need: Need, shop: Workshop) -> Found:
 
 def _costs(need: Need, shop: Workshop) -> Found:
     spec = need.part.spec
-    sizes = {name: spec[name] for name in ("resolution", "batch", "steps")}
+    sizes = {name: spec[name] for name in ("resolution", "batch", "steps", "forward_batch")}
     case = Case(model=need.preset, task=need.task, device=shop.device, **sizes)
     pairs = registry.task(need.task).split.train * (registry.task(need.task).snapshots - 1)
     found = summarise(case, [run(case, threads=1) for _ in range(spec["repeats"])], pairs)
