@@ -133,6 +133,15 @@ def test_blown_up_rollouts_show_their_median_and_their_share():
     assert ours(Cell(({"left_out": "no such grid"},), 1), "final") == "none"
 
 
+def test_a_training_that_diverged_says_so():
+    lost, kept = {"diverged": "the loss is nan"}, {"trajectories": {"final": [0.1, 0.2]}}
+    assert ours(Cell((lost, lost), 2), "final") == "diverged"
+    assert ours(Cell((lost, kept), 2), "final").endswith("(1 of 2 seeds)")
+    found = results({"DRIFT-Net": [0.1], "scOT": [0.2]})
+    found.cells[Place("NS-PwC", "ours", "scOT", Grid())] = Cell((lost, lost, lost), 3)
+    assert "a training diverged" in sentence(LOWER, found)
+
+
 def test_numbers_are_short():
     assert [text(value) for value in (0.012345, 12.345, 12345.6, np.inf)] == ["0.0123", "12.3", "12346", "infinite"]
 

@@ -11,7 +11,11 @@ import pytest
 import yaml
 
 from driftnet.cli import main
+from driftnet.reproduce import work
+from driftnet.reproduce.parts import expand
 from driftnet.reproduce.provenance import commit
+from driftnet.reproduce.recipes import read_cookbook
+from driftnet.train.engine import NotFinite
 from tests.reproduce.conftest import make_recipes
 
 PARTS = 3 + 6  # DRIFT-Net, FNO, DRIFT-Net with half the data, and the baselines.
@@ -124,6 +128,18 @@ def test_time_that_is_up_begins_nothing(tmp_path, capsys):
     recipes = make_recipes(tmp_path)
     main(command(recipes, "--until=1e-9"))
     assert f"0 of {PARTS} parts are there; {PARTS} are missing, the same command goes on" in capsys.readouterr().out
+
+
+def test_a_training_that_diverges_is_a_result(tmp_path, monkeypatch):
+    def diverge(*_, **__):
+        raise NotFinite("the loss is nan at batch 3; the state before it is in some/folder")
+
+    monkeypatch.setattr(work, "train", diverge)
+    book = read_cookbook(make_recipes(tmp_path), "laptop")
+    need = next(entry.need for entry in expand(book.experiments["first"], book) if entry.need.fit)
+    (found,) = work.make_parts((need,), work.Workshop(tmp_path, "cpu"))
+    assert found["diverged"] == "the loss is nan at batch 3"
+    assert found["provenance"]["workers"] == 1
 
 
 def test_kinds_of_parts_can_be_run_alone(tmp_path, capsys):

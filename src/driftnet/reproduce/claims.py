@@ -88,10 +88,10 @@ def _untestable(mine: Cell, other: Cell, measure: str) -> str:
     """Why two cells cannot be compared, or nothing."""
     found = [cell.values(measure) for cell in (mine, other)]
     if any(values is None for values in found):
-        return "a result is missing"
+        return "a training diverged" if mine.diverged or other.diverged else "a result is missing"
     if measure in OF_A_MACHINE and mine.places != other.places:
         return "measured on different machines"
-    if measure in PER_TRAJECTORY and min(len(mine.found), len(other.found)) < SEEDS:
+    if measure in PER_TRAJECTORY and min(len(values) for values in found if values is not None) < SEEDS:
         return "fewer than two seeds"
     if all(values is not None and np.isinf(np.median(values)) for values in found):
         return "both blow up"

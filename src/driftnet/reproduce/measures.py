@@ -96,6 +96,11 @@ class Cell:
         return sorted({place(result["provenance"]) for result in self.found if "provenance" in result})
 
     @property
+    def diverged(self) -> int:
+        """Trainings whose loss ceased to be a number."""
+        return sum("diverged" in result for result in self.found)
+
+    @property
     def left_out(self) -> str:
         """Why there is nothing to see here, if there is a reason."""
         return next((str(result["left_out"]) for result in self.found if "left_out" in result), "")

@@ -21,14 +21,15 @@ HOW_TO_READ = """\
 Errors are relative L1 in closed loop at T*, in physical units, per quantity and then averaged, in per cent, mean over the
 test trajectories. In brackets: the 95 % interval from resampling seeds and trajectories. "paper": the figure that the
 paper printed, at its own scale. Where a rollout blows up, the median and the share of trajectories that do. "missing": not
-run yet; "none": does not exist. Rows in small letters need no training: zero, persistence, the training mean (climatology),
-and the solver of the data on the full grid, on half and on a quarter of it, with the viscosity of the full one. The two
-frames are never in one table. A claim is "seen" where the whole interval lies on its side, "not seen" otherwise, and "not
-testable here" where results are missing, where there are fewer than two seeds, or where both rows blow up.
+run yet; "none": does not exist; "diverged": the loss ceased to be a number in training. Rows in small letters need no
+training: zero, persistence, the training mean (climatology), and the solver of the data on the full grid, on half and on a
+quarter of it, with the viscosity of the full one. The two frames are never in one table. A claim is "seen" where the whole
+interval lies on its side, "not seen" otherwise, and "not testable here" where results are missing, where there are fewer
+than two seeds, or where both rows blow up.
 
-Data are made where a part is computed: from one machine to another they differ in rounding, and late in a turbulent flow in
-every detail. "20 at once": so many workers shared the machine, and seconds are rough; of other machines they are not
-comparable, so tables of seconds and memory say on what each row was measured."""
+Data are made where a part is computed: those of two machines differ in rounding, and late in a turbulent flow entirely.
+"20 at once": so many workers shared the machine, so that seconds are rough. Tables of seconds and memory say on what each
+row was measured; rows of different machines are not compared."""
 
 
 def write_page(book: Cookbook, store: Store, path: Path) -> str:

@@ -70,9 +70,15 @@ def ours(cell: Cell, measure: str) -> str:
         return "none"
     values = cell.values(measure)
     if values is None:
-        return MISSING if len(cell.found) < cell.planned or not cell.found else "none"
-    few = f" ({len(cell.found)} of {cell.planned} seeds)" if len(cell.found) < cell.planned else ""
+        return _nothing(cell)
+    few = f" ({len(values)} of {cell.planned} seeds)" if len(values) < cell.planned else ""
     return f"{figure(values, measure)}{few}"
+
+
+def _nothing(cell: Cell) -> str:
+    if cell.diverged:
+        return "diverged"
+    return MISSING if len(cell.found) < cell.planned or not cell.found else "none"
 
 
 def figure(values: Values, name: str) -> str:

@@ -30,6 +30,7 @@ from driftnet.processes import end_with_parent
 from driftnet.reproduce.condense import condense, numbers
 from driftnet.reproduce.parts import Fit, Need, data_file
 from driftnet.reproduce.provenance import provenance
+from driftnet.train.engine import NotFinite
 from driftnet.train.fit import train
 
 TOGETHER = {"cpu": 8, "cuda": 256}  # Trajectories solved at once: enough to fill the device.
@@ -70,9 +71,13 @@ def make_data(job: Job, shop: Workshop) -> None:
 
 def make_parts(needs: tuple[Need, ...], shop: Workshop) -> list[Found]:
     """The results of parts that share a training, or need none."""
-    fit = needs[0].fit
-    if fit is not None:
-        _trained(fit, shop)
+    fit, began = needs[0].fit, time.monotonic()
+    try:
+        if fit is not None:
+            _trained(fit, shop)
+    except NotFinite as error:
+        found = {"diverged": str(error).partition(";")[0]}
+        return [_told(need, shop, {"task": need.task, **found}, time.monotonic() - began) for need in needs]
     return [_timed(need, shop) for need in needs]
 
 
@@ -84,7 +89,11 @@ def _trained(fit: Fit, shop: Workshop) -> None:
 def _timed(need: Need, shop: Workshop) -> Found:
     began = time.monotonic()
     found = MAKERS[need.part.kind](need, shop)
-    seconds = time.monotonic() - began + float(found.get("training_seconds") or 0)
+    return _told(need, shop, found, time.monotonic() - began + float(found.get("training_seconds") or 0))
+
+
+def _told(need: Need, shop: Workshop, found: Found, seconds: float) -> Found:
+    """What was found, and where it comes from."""
     workers = 1 if need.part.kind == "costs" else shop.workers
     return {
         "machine": machine(),
