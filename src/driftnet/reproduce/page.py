@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,10 +81,12 @@ def _head(book: Cookbook, store: Store, path: Path, found: Sequence[Results]) ->
 def _provenance(store: Store) -> str:
     if not store.results:
         return "Nothing has been run yet."
-    said = Counter(map(_origin, store.results.values()))
-    rows = [["commit", "computed on", "torch", "parts"], *([*origin, str(count)] for origin, count in sorted(said.items()))]
-    seconds = sum(result["provenance"]["wall_seconds"] for result in store.results.values())
-    return f"{tables.markdown(rows)}\n\nAll parts together took {seconds / 3600:.1f} hours of one worker."
+    seconds: dict[tuple[str, str, str], list[float]] = {}
+    for result in store.results.values():
+        seconds.setdefault(_origin(result), []).append(result["provenance"]["wall_seconds"])
+    head = ["commit", "computed on", "torch", "parts", "hours of one worker"]
+    body = [[*origin, str(len(took)), f"{sum(took) / 3600:.2f}"] for origin, took in sorted(seconds.items())]
+    return tables.markdown([head, *body])
 
 
 def _origin(result: Result) -> tuple[str, str, str]:

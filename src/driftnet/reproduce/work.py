@@ -70,26 +70,24 @@ def make_data(job: Job, shop: Workshop) -> None:
 
 
 def make_parts(needs: tuple[Need, ...], shop: Workshop) -> list[Found]:
-    """The results of parts that share a training, or need none."""
-    fit, began = needs[0].fit, time.monotonic()
+    """The results of parts that share a training, or need none; the seconds of the training count in the first."""
+    began, results = time.monotonic(), []
+    diverged = _train(needs[0].fit, shop) if needs[0].fit else ""
+    for need in needs:
+        found = {"task": need.task, "diverged": diverged} if diverged else MAKERS[need.part.kind](need, shop)
+        results.append(_told(need, shop, found, time.monotonic() - began))
+        began = time.monotonic()
+    return results
+
+
+def _train(fit: Fit, shop: Workshop) -> str:
+    """Train, or find it done; returns how it diverged, if it did."""
+    recipe, loading = replace(fit.recipe, data=str(shop.data(fit.job))), Loading(resident=shop.device.startswith("cuda"))
     try:
-        if fit is not None:
-            _trained(fit, shop)
+        train(recipe, shop.folder / fit.folder, shop.device, loading, overwrite=False)
     except NotFinite as error:
-        found = {"diverged": str(error).partition(";")[0]}
-        return [_told(need, shop, {"task": need.task, **found}, time.monotonic() - began) for need in needs]
-    return [_timed(need, shop) for need in needs]
-
-
-def _trained(fit: Fit, shop: Workshop) -> None:
-    recipe = replace(fit.recipe, data=str(shop.data(fit.job)))
-    train(recipe, shop.folder / fit.folder, shop.device, Loading(resident=shop.device.startswith("cuda")), overwrite=False)
-
-
-def _timed(need: Need, shop: Workshop) -> Found:
-    began = time.monotonic()
-    found = MAKERS[need.part.kind](need, shop)
-    return _told(need, shop, found, time.monotonic() - began + float(found.get("training_seconds") or 0))
+        return str(error).partition(";")[0]
+    return ""
 
 
 def _told(need: Need, shop: Workshop, found: Found, seconds: float) -> Found:
