@@ -107,7 +107,7 @@ def test_flat_is_within_five_per_cent_from_grid_to_grid(coarse, outcome):
 
 def test_a_sentence_states_our_change_its_interval_and_the_papers():
     said = sentence(LOWER, results({"DRIFT-Net": [0.1], "scOT": [0.2]}))
-    assert said.startswith("lower. ours frame: **seen** NS-PwC, DRIFT-Net against scOT (-50 %, 95 % interval -5")
+    assert said.startswith("Lower. Ours frame: **seen** NS-PwC, DRIFT-Net against scOT (-50 %, 95 % interval -5")
     assert said.endswith("paper -54 %).")
 
 
@@ -143,7 +143,13 @@ def test_a_training_that_diverged_says_so():
 
 
 def test_numbers_are_short():
-    assert [text(value) for value in (0.012345, 12.345, 12345.6, np.inf)] == ["0.0123", "12.3", "12346", "infinite"]
+    assert [text(value) for value in (0.012345, 12.345, 12345.6, 4e8, np.inf)] == [
+        "0.0123",
+        "12.3",
+        "12346",
+        "4e+08",
+        "infinite",
+    ]
 
 
 def test_the_papers_figures_are_those_it_states_in_words():

@@ -45,8 +45,8 @@ def sentence(claim: Claim, results: Results) -> str:
         parts = []
         for outcome, group in groupby(sorted(verdicts, key=lambda each: ORDER.index(each.outcome)), lambda each: each.outcome):
             parts.append(f"**{outcome}** {'; '.join(f'{each.where} ({each.detail})' for each in group)}")
-        said.append(f"{f'{frame} frame: ' if frame else ''}{'. '.join(parts)}")
-    return f"{claim.says}. " + ". ".join(said[:1] + [each[0].upper() + each[1:] for each in said[1:]]) + "."
+        said.append(f"{f'{frame.capitalize()} frame: ' if frame else ''}{'. '.join(parts)}")
+    return f"{claim.says[0].upper()}{claim.says[1:]}. {'. '.join(said)}."
 
 
 def _lower(claim: Claim, results: Results, task: str, frame: str) -> Iterator[Verdict]:

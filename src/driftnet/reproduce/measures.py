@@ -65,6 +65,8 @@ OF_A_MACHINE = (
     "peak_bytes",
 )
 
+LARGE = 1e6  # From here on numbers of tables have an exponent.
+
 BOUNDS = {
     "lemma_product": ("network", "lemma"),
     "network_bound": ("network", "bound"),
@@ -154,4 +156,4 @@ def text(value: float, digits: int = 3) -> str:
     """A number of a few digits for a table."""
     if not np.isfinite(value):
         return "infinite"
-    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    return f"{value:.0f}" if 10**digits <= abs(value) < LARGE else f"{value:.{digits}g}"
