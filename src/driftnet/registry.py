@@ -89,9 +89,11 @@ BASELINES = {
 }
 
 BENCHES = {
+    "speed": "driftnet.bench.speed:bench",
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
     "objectives": "driftnet.bench.objectives:bench",
+    "solvers": "driftnet.bench.solvers:bench",
 }
 
 FORMATS = {

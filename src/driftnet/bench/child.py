@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +14,6 @@ from driftnet import registry
 from driftnet.configs import ONE_STEP, ModelConfig, Objective, Training
 from driftnet.data.pairs import Batch
 from driftnet.devices import device_named, exact_arithmetic
-from driftnet.errors import DriftnetError
 from driftnet.memory import resident
 from driftnet.models.cost import flops
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
@@ -24,15 +21,6 @@ from driftnet.tasks.base import Task
 from driftnet.train.average import Average
 from driftnet.train.loss import training_loss
 from driftnet.train.objectives import learned, require_suited
-
-
-def main() -> None:
-    """Read a case, measure, answer."""
-    case = json.load(sys.stdin)
-    try:
-        print(json.dumps(measure(case)))
-    except (DriftnetError, RuntimeError, ImportError) as error:
-        sys.exit(str(error).splitlines()[0])
 
 
 def measure(case: dict[str, Any]) -> dict[str, Any]:
