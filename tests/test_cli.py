@@ -53,7 +53,10 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("train NS-PwC drift-net --config none.yaml", "--config: File does not exist"),
         ("generate NS-PwC --split.test 0", "split.test: 0 is not positive"),
         ("generate NS-PwC --resolution 64 extra", "unexpected argument 'extra'; names come first, then options"),
-        ("bench dada", "no bench topic is called 'dada'. Did you mean 'data'? Known: data, models, objectives."),
+        (
+            "bench dada",
+            "no bench topic is called 'dada'. Did you mean 'data'? Known: data, models, objectives, rollout, solvers, start.",
+        ),
         ("bench data --size 0", "size: 0 is not positive"),
         ("bench data drift-net", "driftnet bench data takes no names"),
         ("predict RUN", "driftnet predict needs RUN INPUT, then options"),
@@ -62,6 +65,8 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("bench models drft-net-tiny", "no model is called 'drft-net-tiny'. Did you mean 'drift-net-tiny'?"),
         ("bench models --repeats 0", "repeats: 0 is not positive"),
         ("evaluate RUN --evaluation.resolution 33", "evaluation.resolution: 33 is not even and at least 8"),
+        ("info task", "which task? Known: NS-SL, NS-PwC"),
+        ("info task NS-PcW", "no task is called 'NS-PcW'. Did you mean 'NS-PwC'?"),
         ("info nonsense", "no topic is called 'nonsense'"),
         ("info --fast", "driftnet info takes no option --fast"),
     ],
@@ -118,8 +123,10 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(capsys, tmp_path):
 def test_every_task_shows_its_options_and_itself(task, capsys):
     shown = printed_config(capsys, "generate", task)
     assert set(shown["simulation"]) == {"equation", "initial", "warmup"}
-    main(["info", "tasks", task])
+    main(["info", "task", task])
     said = capsys.readouterr().out
+    assert all(f"\n{what} " in said for what in ("split", "statistics", "source", "confidence", "inferred"))
+    assert registry.task(task).equation in said
     assert all(f"--simulation.equation.{name} " in said for name in shown["simulation"]["equation"])
     assert "confidence" in said
 

@@ -15,20 +15,20 @@ RESOLUTION, TINY_RESOLUTION = 128, 64
 HEAD = f"{'model':22} {'grid':>4} {'parameters':>11} {'as reals':>11} {'GFLOP':>7} {'MB kept':>8}  sees"
 
 
-def table() -> str:
-    """Every preset's costs, and how they were found."""
+def table(size: int | None = None) -> str:
+    """Every preset's costs on `size` x `size` points, or on its own grid, and how they were found."""
     rows = []
     with progress("models", len(registry.MODELS)) as advance:
         for name in registry.MODELS:
-            rows.append(row(name))
+            rows.append(row(name, size))
             advance(note=name)
     return "\n".join((HEAD, *rows, "", _notes()))
 
 
-def row(name: str) -> str:
-    """A preset's line; one whose library is missing says so."""
+def row(name: str, size: int | None = None) -> str:
+    """A preset's line; one whose library is missing, or that such a grid does not fit, says so."""
     config: ModelConfig = registry.model(name)
-    resolution = TINY_RESOLUTION if name.endswith("-tiny") else RESOLUTION
+    resolution = size or (TINY_RESOLUTION if name.endswith("-tiny") else RESOLUTION)
     try:
         found = cost(config, registry.task(TASK), resolution)
     except (DriftnetError, ImportError) as error:
@@ -51,5 +51,6 @@ def _notes() -> str:
         "MB kept: what a forward pass stores for the backward pass, from shapes alone; the peak of a training step is larger.\n"
         "sees: the inputs with a gradient at one output point, measured with random weights\n"
         "and few channels, on which it does not depend.\n"
-        f"torch {torch.__version__}; 'driftnet info models NAME' shows the settings of one."
+        f"torch {torch.__version__}; 'driftnet info models NAME' shows the settings of one, 'driftnet info models 256' costs\n"
+        "on 256 x 256 points."
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from driftnet import registry
+from driftnet.configs import require, to_dict
 from driftnet.errors import DriftnetError, unknown
 from driftnet.files import read_json
 from driftnet.tasks.base import Task
@@ -33,6 +34,12 @@ def tasks(names: list[str]) -> str:
     return "\n".join(f"{name:22} {registry.task(name).equation}" for name in registry.TASKS)
 
 
+def task(names: list[str]) -> str:
+    """All of one task: equation, parameters, split, statistics, source and confidence."""
+    require(bool(names), f"which task? Known: {', '.join(registry.TASKS)}")
+    return tasks(names)
+
+
 def _task(task: Task) -> str:
     split = task.split
     quantities = ", ".join(f"{q.name} ({', '.join(q.components)})" for q in task.quantities)
@@ -56,16 +63,21 @@ def _origin(task: Task) -> tuple[str, ...]:
     source, published = task.source, task.normalization
     if published is None or source.simulation is None:
         return (f"data         {source.file}, read as {source.format}",)
-    static = f"; static: mean {published.static_mean}, standard deviation {published.static_std}" if task.static else ""
+    whose = "published" if published.published else "of data made here: none were published"
+    static = f"; given: {_moments(published.static_mean, published.static_std)}" if task.static else ""
     variables = ", ".join(f"{variable.name} ({', '.join(variable.dimensions)})" for variable in source.variables)
     return (
         f"file         {source.file}: {variables}",
-        f"statistics   mean {published.mean}, standard deviation {published.std}{static}",
+        f"statistics   {_moments(published.mean, published.std)}{static} ({whose})",
         f"source       {source.reference}",
         f"confidence   {source.confidence}, that the simulation is the one behind the published data",
         f"inferred     {source.inferred}",
         *_parameters(source.simulation),
     )
+
+
+def _moments(mean: tuple[float, ...], std: tuple[float, ...]) -> str:
+    return f"mean {', '.join(map(str, mean))}, standard deviation {', '.join(map(str, std))}"
 
 
 def _parameters(simulation: Simulation) -> list[str]:
@@ -78,15 +90,15 @@ def _parameters(simulation: Simulation) -> list[str]:
 
 
 def models(names: list[str]) -> str:
-    """The model presets and what they cost; with a name, the settings of one."""
-    if names:
-        from driftnet.configs import to_dict
-
+    """The model presets and what they cost, with a number N on N x N points; with a name, the settings of one."""
+    if names and not names[0].isdigit():
         config = registry.model(names[0])
         return json.dumps({type(config).__name__: to_dict(config)}, indent=2)
+    size = int(names[0]) if names else None
+    require(size != 0, "a grid of 0 points has nothing to count")
     from driftnet.costs import table
 
-    return table()
+    return table(size)
 
 
 def metrics(_: list[str]) -> str:
@@ -132,6 +144,7 @@ def _path(kind: str, names: list[str]) -> Path:
 TOPICS: dict[str, Callable[[list[str]], str]] = {
     "topics": topics,
     "tasks": tasks,
+    "task": task,
     "models": models,
     "metrics": metrics,
     "baselines": baselines,

@@ -89,9 +89,13 @@ BASELINES = {
 }
 
 BENCHES = {
+    "speed": "driftnet.bench.speed:bench",
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
     "objectives": "driftnet.bench.objectives:bench",
+    "rollout": "driftnet.bench.rollout:bench",
+    "solvers": "driftnet.bench.solvers:bench",
+    "start": "driftnet.bench.start:bench",
 }
 
 FORMATS = {

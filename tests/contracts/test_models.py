@@ -60,6 +60,22 @@ def test_tiny_models_have_half_a_million_to_a_million_parameters(name):
     assert SMALLEST < count_parameters(make(name)) < LARGEST
 
 
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+@pytest.mark.parametrize("name", TINY)
+@torch.no_grad()
+def test_a_new_model_says_something_finite(name, task):
+    model, inputs = make(name, task), some(task)
+    for mode in (model.train(), model.eval()):
+        assert mode(*inputs).isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["drift-net", "scot", "fno", "uno", "unet", "refiner"])
+def test_half_a_model_has_about_half_the_parameters(name):
+    with torch.device("meta"):
+        whole, half = (count_parameters(make(each)) for each in (name, f"{name}-half"))
+    assert half / whole == pytest.approx(0.51, abs=0.02)
+
+
 @pytest.mark.parametrize("frame", [Frame(), Frame(predicts="state", padding="zeros")], ids=["ours", "published"])
 @pytest.mark.parametrize("name", TINY)
 def test_every_parameter_learns(name, frame):

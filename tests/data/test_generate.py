@@ -13,12 +13,12 @@ import pytest
 import xarray as xr
 
 from driftnet import registry
-from driftnet.data import generate as module
 from driftnet.data.generate import generate
 from driftnet.data.jobs import plan
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.files import Busy, checksum, locked
 from driftnet.tasks.base import Split
+from tests.interrupt import interrupted
 
 TASK = registry.task("NS-PwC")
 SMALL = {"split": Split(6, 1, 2), "resolution": 16, "snapshots": 4, "workers": 1, "batch": 2}
@@ -105,24 +105,6 @@ def test_a_torn_last_line_of_the_journal_is_done_again(reference, tmp_path):
     journal.write_text(journal.read_text() + "4")
     generate(job(path), overwrite=False)
     assert checksum(path) == checksum(reference)
-
-
-def interrupted(unfinished, after: int) -> None:
-    """Make the first `after` batches, then be interrupted."""
-    calls = []
-
-    def stopping(*arguments):
-        if len(calls) == after:
-            raise KeyboardInterrupt
-        calls.append(arguments)
-        write(*arguments)
-
-    write, module.write_in_place = module.write_in_place, stopping
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            generate(unfinished, overwrite=False)
-    finally:
-        module.write_in_place = write
 
 
 def test_a_finished_file_is_left_alone_and_another_recipe_is_refused(reference, tmp_path):

@@ -12,6 +12,9 @@ from driftnet.cli import main
 from driftnet.data.inspect import BLOCK, Values, _blocks, guess_axes, inspect
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError
+from tests.oracles import oracle
+
+NOTHING = "constant, 0 NaN, 0 infinite"
 
 
 def suggestion(said: str) -> dict:
@@ -35,7 +38,7 @@ def test_the_suggested_yaml_makes_a_task(suffix, tmp_path):
     if suffix == "npy":
         np.save(path, values)
     elif suffix == "zarr":
-        pytest.importorskip("zarr").create_array(str(path), data=values)
+        oracle("zarr").create_array(str(path), data=values)
     else:
         with h5py.File(path, "w") as file:
             file["velocity"], file["depth"] = values, values[:, 0, 0]
@@ -98,7 +101,19 @@ def test_a_generated_file_is_pointed_to_its_task(small_data, capsys):
     said = capsys.readouterr().out
     assert "the Poseidon layout" in said
     assert re.search(r"velocity  \(7, 4, 3, 16, 16\) float32  \(sample, time, channel, x, y\)  -\d", said)
-    assert "driftnet train TASK MODEL --data" in said
+    assert "(NS-PwC, NS-Tracer-PwC): driftnet train TASK MODEL --data" in said
+
+
+def test_every_file_of_a_folder_is_looked_at(tmp_path):
+    for number in (0, 1):
+        (tmp_path / "NS-PwC").mkdir(exist_ok=True)
+        with h5py.File(tmp_path / "NS-PwC" / f"velocity_{number}.nc", "w") as file:
+            file["velocity"] = np.full((2, 3, 2, 8, 8), number, np.float32)
+    said = inspect(tmp_path / "NS-PwC", header=False).splitlines()
+    for number in (0, 1):
+        looked = said[said.index(f"velocity_{number}.nc:") + 1]
+        assert looked == f"velocity  (2, 3, 2, 8, 8) float32  (sample, time, channel, x, y)  {number} to {number}, " + NOTHING
+    assert said[-1].startswith("Give it to a task of the collection (NS-PwC, NS-Tracer-PwC): ")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Every task's file is written in the published layout, the same however it is made, and read again."""
 
+from dataclasses import replace
+from multiprocessing import get_context
+
 import h5py
 import numpy as np
 import pytest
@@ -7,8 +10,10 @@ import torch
 import xarray as xr
 
 from driftnet import registry
+from driftnet.data import generate as module
 from driftnet.data.generate import generate
 from driftnet.data.jobs import plan
+from driftnet.data.merge import merge
 from driftnet.data.pairs import consecutive
 from driftnet.data.sources import Disk
 from driftnet.data.trajectories import Trajectories
@@ -16,6 +21,7 @@ from driftnet.errors import UsageError
 from driftnet.files import checksum
 from driftnet.tasks.base import Split
 from driftnet.tasks.equations import KolmogorovTurbulence
+from tests.interrupt import interrupted
 
 FULL, FLAT = ("sample", "time", "channel", "x", "y"), ("sample", "time", "x", "y")
 LAYOUTS = {
@@ -58,10 +64,30 @@ def test_the_variables_are_those_of_the_published_file(made):
         assert all(file[name].chunks is None for name in found)
 
 
-def test_the_file_depends_neither_on_the_batch_nor_on_the_number_of_workers(made, tmp_path):
+@pytest.fixture
+def quick_workers(monkeypatch):
+    """Workers that are forked from a process that has imported everything once."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["driftnet.data.generate", "driftnet.pdes.initial", "driftnet.tasks.poseidon"])
+    monkeypatch.setattr(module, "get_context", lambda _: context)
+
+
+def test_the_file_depends_neither_on_batches_nor_on_workers_nor_on_interruptions(made, quick_workers, tmp_path):
     task, path = made
-    generate(job(task.name, tmp_path / "other.nc", batch=3), overwrite=False)
+    unfinished = job(task.name, tmp_path / "other.nc", batch=1)
+    interrupted(unfinished, after=3)
+    assert unfinished.partial.exists()
+    generate(replace(unfinished, workers=2), overwrite=False)
     assert checksum(tmp_path / "other.nc") == checksum(path)
+
+
+def test_merged_shards_are_the_file_that_one_run_writes(made, tmp_path):
+    task, path = made
+    jobs = [job(task.name, tmp_path / "part.nc", shards=2, shard=number) for number in (0, 1)]
+    for each in jobs:
+        generate(each, overwrite=False)
+    merge([each.output for each in jobs], tmp_path / "merged.nc", overwrite=False)
+    assert checksum(tmp_path / "merged.nc") == checksum(path)
 
 
 def test_what_is_written_is_read_again(made):

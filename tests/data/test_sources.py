@@ -9,7 +9,7 @@ from driftnet.data.pairs import Pairs, order_of
 from driftnet.data.sources import Disk, Memory, announcer, size_in_memory, sources
 from driftnet.data.statistics import fit_statistics
 from driftnet.data.trajectories import Trajectories
-from driftnet.errors import UsageError
+from driftnet.errors import DriftnetError, UsageError
 
 TASK = registry.task("NS-PwC")
 
@@ -96,3 +96,12 @@ def test_chunked_files_are_read_without_announcement(small_data, tmp_path):
     assert announcer(chunked)(0) is None
     batches = [Pairs(Disk(part), 5, order_of(part, seed=0, buffer=2))[1] for part in (plain, chunked)]
     assert torch.equal(batches[0].states[0], batches[1].states[0])
+
+
+def test_a_channel_that_never_changes_is_named_though_the_other_of_its_quantity_does(small_data, tmp_path):
+    path = tmp_path / "NS-PwC.nc"
+    path.write_bytes(small_data.read_bytes())
+    with h5py.File(path, "r+") as file:
+        file["velocity"][:, :, 1] = 1.5
+    with pytest.raises(DriftnetError, match=r"NS-PwC\.nc: v of velocity never changes, so it cannot be normalised"):
+        fit_statistics(Disk(Trajectories(path, TASK, "train")))

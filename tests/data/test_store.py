@@ -82,3 +82,13 @@ def test_values_that_are_not_finite_are_refused_with_their_place(small_data, tmp
         file["velocity"][2, 1, 0, 3, 3] = np.nan
     with pytest.raises(DriftnetError, match="trajectory 2 has values that are not finite"):
         Trajectories(path, TASK, "train")[2]
+
+
+@pytest.mark.parametrize("split", ["nonsense", "[1, 2]", '{"trainn": 9}', '{"train": 1.5, "validation": 1, "test": 1}', "3"])
+def test_a_split_that_is_none_is_refused_in_one_line(split, small_data, tmp_path):
+    path = tmp_path / "NS-PwC.nc"
+    path.write_bytes(small_data.read_bytes())
+    with h5py.File(path, "r+") as file:
+        file.attrs["split"] = split
+    with pytest.raises(DriftnetError, match="its attribute split does not hold the sizes of three parts"):
+        Trajectories(path, TASK, "train")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -6,7 +8,8 @@ from driftnet.configs import Evaluation
 from driftnet.data.generate import generate
 from driftnet.data.jobs import plan
 from driftnet.data.trajectories import Trajectories
-from driftnet.evaluate.baselines import CoarseSolver
+from driftnet.errors import DriftnetError
+from driftnet.evaluate.baselines import CoarseSolver, simulation_of
 from driftnet.evaluate.measure import measure
 from driftnet.evaluate.run import baseline
 from driftnet.models.operator import rollout
@@ -51,3 +54,11 @@ def test_a_coarse_wave_keeps_the_speed_that_its_fields_do_not_show():
     second = rollout(solver, state, static, 2)[:, -1].clone()
     from_rest = solver(second, static)[0]
     assert not torch.allclose(going_on, from_rest, atol=1e-2)
+
+
+@pytest.mark.parametrize("recipe", ["nonsense", "null", "[]", '{"simulation": 3}', '{"simulation": {"wave": 1}}'])
+def test_a_file_that_does_not_say_how_it_was_simulated_is_refused_in_one_line(recipe, small_data):
+    test = Trajectories(small_data, registry.task("NS-PwC"), "test")
+    stored = replace(test.stored, attributes={"recipe": recipe})
+    with pytest.raises(DriftnetError, match=r"recipe does not say how NS-PwC was simulated|wave: unknown setting"):
+        simulation_of(test.task, stored)

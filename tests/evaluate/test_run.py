@@ -138,19 +138,6 @@ def test_a_damaged_recipe_is_named_in_one_line(small_run, tmp_path, capsys):
     assert "config.yaml" in capsys.readouterr().err
 
 
-def test_the_bounds_of_a_run_are_printed_block_by_block(small_run, capsys):
-    main(["info", "bounds", str(small_run)])
-    said = capsys.readouterr().out
-    rows = {
-        line.split()[0]: line.split()[1:] for line in said.splitlines() if line.startswith(("encoder", "decoder", "network "))
-    }
-    assert len(rows) == 13
-    for name, (printed, bound, measured) in rows.items():
-        # The bound holds with the gates at their values, which is all that "~" promises: it is far above what is measured.
-        assert float(measured) < float(bound.removeprefix("~")), name
-        assert float(printed) > 1
-
-
 def test_results_on_another_grid_stand_in_a_file_of_their_own(small_run, tmp_path, capsys):
     run = tmp_path / "NS-PwC" / "model" / "0"
     shutil.copytree(small_run, run)

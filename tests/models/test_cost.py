@@ -60,6 +60,14 @@ def test_the_table_names_presets_what_they_were_measured_with_and_what_is_missin
     assert costs.row("drift-net-tiny").endswith("pip install something")
 
 
+def test_the_table_is_made_for_a_given_size_and_says_which_models_do_not_fit_it(monkeypatch):
+    monkeypatch.setattr(registry, "MODELS", {name: registry.MODELS[name] for name in ("drift-net-tiny", "fno-tiny")})
+    fits, odd = costs.table(96).splitlines(), costs.table(30).splitlines()
+    assert [line.split()[:2] for line in fits[1:3]] == [["drift-net-tiny", "96"], ["fno-tiny", "96"]]
+    assert "a field of 30 x 30 points does not fit this model" in odd[1]
+    assert float(fits[2].split()[4]) > float(odd[2].split()[4])
+
+
 @pytest.mark.parametrize("name", [name for name in registry.MODELS if name.endswith("-tiny")])
 def test_few_channels_see_as_far_as_many(name):
     config, task = registry.model(name), registry.task("NS-PwC")

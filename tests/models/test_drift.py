@@ -3,10 +3,12 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
+from driftnet.bench.naive import as_image, as_tokens, naive_drift
 from driftnet.models.configs import DriftMixer
-from driftnet.models.mixers.drift import Drift, band_table, mix_channels, published_bands, radial_bands
+from driftnet.models.fourier import analysis
+from driftnet.models.mixers.drift import Drift, mix_channels
+from driftnet.models.mixers.rings import membership, published_bands, radial_bands
 
 PUBLISHED = DriftMixer(mask="published", edge="hard", radius="published")
 
@@ -15,52 +17,24 @@ def block(channels=6, padding="circular", dtype=torch.float64, seed=0, **changes
     torch.manual_seed(seed)
     mixer = Drift(DriftMixer(**changes), channels, padding).to(dtype)
     with torch.no_grad():  # Away from the nearly silent start, so that every part shows.
-        mixer.mixing.normal_(std=0.5)
+        if mixer.mixing is not None:
+            mixer.mixing.normal_(std=0.5)
         for parameter in mixer.gate.parameters():
             parameter.normal_(std=0.5)
     return mixer
-
-
-def naive_published_block(mixer: Drift, x, bands=6):
-    """The published block, step by step: complex weights, a quadrant mask, scatter and gather over raw-index radii."""
-    batch, channels, height, width = x.shape
-    x_hat = torch.fft.rfft2(x, norm="forward")
-    rows, columns = x_hat.shape[-2:]
-    reach = torch.sigmoid(torch.tensor(0.25))
-    low = torch.zeros(rows, columns, dtype=torch.bool)
-    low[: int(reach * rows), : int(reach * columns)] = True
-    low_hat = x_hat * low
-    high_hat = x_hat - low_hat
-    weight = torch.complex(*mixer.mixing.unbind(0))
-    mixed_hat = torch.einsum("ij,bjhw->bihw", weight, low_hat)
-
-    radius = torch.hypot(
-        torch.arange(rows).float()[:, None] / (rows - 1), torch.arange(columns).float()[None, :] / (columns - 1)
-    )
-    band = (radius / (radius.max() + 1e-8) * bands).floor().long().clamp(max=bands - 1).flatten()
-    feature = (high_hat.abs() - low_hat.abs()).abs().flatten(2)
-    index = band.expand(batch, channels, -1)
-    total = torch.zeros(batch, channels, bands, dtype=x.dtype).scatter_add_(2, index, feature)
-    alpha_band = mixer.gate.mlp(total / torch.bincount(band, minlength=bands).clamp(min=1))
-    alpha = alpha_band.gather(2, index).unflatten(2, (rows, columns))
-    fused = torch.fft.irfft2(alpha * mixed_hat + (1 - alpha) * high_hat, s=(height, width), norm="forward")
-
-    local = nn.functional.conv2d(x, mixer.depthwise.weight, padding=1, groups=channels)
-    linear = torch.einsum("ij,bjhw->bihw", mixer.pointwise.weight, x) + mixer.pointwise.bias[:, None, None]
-    return fused + local + linear
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
 def test_the_published_option_is_the_authors_block(size):
     mixer = block(padding="zeros", dtype=torch.float32, mask="published", edge="hard", radius="published")
     x = torch.randn(2, 6, size, size)
-    expected = naive_published_block(mixer, x)
+    expected = as_image(naive_drift(mixer, as_tokens(x)))
     assert (mixer(x) - expected).abs().max() / expected.abs().max() < 1e-6
 
 
 @pytest.mark.parametrize(("size", "rectangle"), [(32, (17, 9)), (16, (8, 5)), (8, (4, 2)), (4, (2, 1))])
 def test_the_published_mask_is_the_quadrant_of_the_authors(size, rectangle):
-    mask = Drift(PUBLISHED, 2, "zeros").mask(size, size, torch.float32)
+    mask = Drift(PUBLISHED, 2, "zeros").mask(size, size, torch.empty(0))
     expected = torch.zeros(size, size // 2 + 1)
     expected[: rectangle[0], : rectangle[1]] = 1
     assert torch.equal(mask, expected)
@@ -78,7 +52,7 @@ def reflected(field):
 
 
 def global_branch(mixer, x):
-    return mixer._global(x)
+    return mixer._with_global(x.permute(0, 2, 3, 1), None).permute(0, 3, 1, 2)
 
 
 @pytest.mark.parametrize("edge", ["soft", "hard"])
@@ -98,9 +72,9 @@ def test_the_symmetric_mask_treats_both_row_directions_alike_and_the_published_o
 
 def test_mixing_with_stored_reals_is_the_complex_matrix_product():
     mixing = torch.randn(2, 5, 5, dtype=torch.float64)
-    x_hat = torch.randn(3, 5, 8, 5, dtype=torch.complex128)
-    expected = torch.einsum("ij,bjhw->bihw", torch.complex(*mixing), x_hat)
-    assert torch.allclose(mix_channels(mixing, x_hat), expected, rtol=1e-13)
+    x_hat = torch.randn(3, 2, 8, 5, 5, dtype=torch.float64)
+    expected = torch.einsum("ij,bhwj->bhwi", torch.complex(*mixing), torch.complex(*x_hat.unbind(1)))
+    assert torch.allclose(torch.complex(*mix_channels(mixing, x_hat).unbind(1)), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("size", [8, 64])
@@ -115,7 +89,7 @@ def test_the_hard_mask_has_nothing_to_learn():
 
 
 def test_the_soft_mask_is_half_at_its_cut_off_and_sharp_around_it():
-    mask = Drift(DriftMixer(cutoff=0.5), 2, "circular").mask(32, 32, torch.float64)
+    mask = Drift(DriftMixer(cutoff=0.5), 2, "circular").mask(32, 32, torch.empty(0, dtype=torch.float64))
     assert mask[8, 0].item() == pytest.approx(0.5)
     assert mask[-8, 0].item() == pytest.approx(0.5)
     assert mask[6, 6] > 0.9
@@ -143,25 +117,38 @@ def test_published_bands_file_the_lowest_negative_frequency_as_a_high_one():
 
 def test_every_mode_is_in_one_band():
     for signed in (True, False):
-        assert np.array_equal(band_table(12, 20, 5, signed).sum(1), np.ones(12 * 11))
+        assert np.array_equal(membership(12, 20, 5, signed).sum(1), np.ones(12 * 11))
 
 
 @pytest.mark.parametrize("feature", ["amplitude", "energy"])
-def test_the_gate_lies_between_zero_and_one_and_is_constant_on_bands(feature):
+def test_the_gate_lies_between_zero_and_one(feature):
     mixer = block(feature=feature)
-    x_hat = torch.fft.rfft2(torch.randn(2, 6, 16, 16, dtype=torch.float64), norm="forward")
-    alpha, _ = mixer.gate(x_hat, 0.5 * x_hat, 16)
+    x_hat = analysis(torch.randn(2, 16, 16, 6, dtype=torch.float64))
+    alpha = mixer.gate(x_hat, torch.full((16 * 9, 1), 0.5, dtype=torch.float64), 16)
+    assert alpha.shape == (2, 6, 6)
     assert alpha.min() > 0
     assert alpha.max() < 1
+
+
+def test_high_modes_are_weighed_by_one_minus_the_gate_of_their_band():
+    mixer, x = block(edge="hard", mixing=False), torch.randn(2, 6, 16, 16, dtype=torch.float64)
+    x_hat = analysis(x.permute(0, 2, 3, 1))
+    low = mixer.mask(16, 16, x).bool()
+    alpha = mixer.gate(x_hat, (~low).reshape(-1, 1).double(), 16)
+    ratio = (mixer.fused(x_hat, 16) / x_hat)[:, 0].permute(0, 3, 1, 2)
     bands = torch.from_numpy(radial_bands(16, 16, 6))
-    assert all(alpha[0, 0][bands == band].unique().numel() == 1 for band in range(6))
+    for band in range(6):
+        expected = alpha[..., band, None]
+        assert torch.allclose(ratio[..., (bands == band) & ~low], 1 - expected)
+        assert torch.allclose(ratio[..., (bands == band) & low], expected)
 
 
 def test_the_fused_spectrum_never_exceeds_the_larger_of_its_sources():
     mixer, x = block(edge="hard"), torch.randn(2, 6, 16, 16, dtype=torch.float64)
     x_hat = torch.fft.rfft2(x, norm="forward")
-    low_hat = x_hat * mixer.mask(16, 16, x.dtype)
-    mixed_hat, high_hat = mix_channels(mixer.mixing, low_hat), x_hat - low_hat
+    low_hat = x_hat * mixer.mask(16, 16, x)
+    mixed_hat = torch.einsum("ij,bjhw->bihw", torch.complex(*mixer.mixing.unbind(0)), low_hat)
+    high_hat = x_hat - low_hat
     fused_hat = torch.fft.rfft2(global_branch(mixer, x), norm="forward")
     # Columns 0 and Nyquist hold every mode beside its negative, and a real field takes the mean of the two.
     inner = slice(1, -1)

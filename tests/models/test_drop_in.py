@@ -1,9 +1,7 @@
 """docs/drop-in.md runs as it is written, and the mixer does in foreign networks what it promises."""
 
-import os
 import re
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,18 +9,16 @@ import pytest
 import torch
 
 from driftnet.models.mixers.drift import Drift
+from tests.oracles import oracle
 
 PAGE = Path(__file__).parents[2] / "docs" / "drop-in.md"
-ORACLES = ("timm", "transformers")
 CUDA_OPERATORS = ("nms", "qnms")
 
 
 @pytest.fixture(scope="module")
 def page() -> SimpleNamespace:
     """The names that the page's code defines."""
-    missing = [name for name in ORACLES if find_spec(name) is None]
-    if missing and "CI" not in os.environ:
-        pytest.skip(f"{', '.join(missing)} not installed; the extra 'oracles' brings them")
+    oracle("transformers")
     import_timm()
     torch.manual_seed(0)
     names: dict = {"__name__": "page"}
@@ -37,7 +33,7 @@ def import_timm() -> None:
     The public index has torchvision for CUDA alone; beside a torch for CPUs it lacks the operators it wants to register.
     """
     try:
-        import timm
+        oracle("timm")
     except RuntimeError:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("timm", "torchvision")]:
             del sys.modules[name]

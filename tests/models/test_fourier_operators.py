@@ -35,11 +35,6 @@ def test_nearly_all_parameters_are_complex(name):
     assert count(name, complex_once=False) / count(name) == pytest.approx(2, rel=3e-3)
 
 
-@pytest.mark.parametrize("name", ["fno", "uno"])
-def test_half_a_model_has_half_the_parameters(name):
-    assert count(f"{name}-half") / count(name) == pytest.approx(0.5, abs=0.01)
-
-
 @pytest.mark.parametrize("config", SMALL)
 @torch.no_grad()
 def test_the_output_converges_as_the_grid_is_refined(config, waves):

@@ -55,3 +55,28 @@ def test_the_statistics_travel_with_the_weights():
 def test_another_number_of_channels_is_refused(state, static):
     with pytest.raises(UsageError, match="this model takes 2 state and 1 static channels"):
         Normalized(Ignorant(), "state", STATISTICS)(torch.randn(1, state, 4, 4), torch.randn(1, static, 4, 4))
+
+
+# The checks of shapes that tests run under come before the model's own, which are asked directly here.
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.complex64])
+def test_numbers_that_the_model_cannot_hold_are_refused(kind):
+    model, state, static = Normalized(Ignorant(), "state", STATISTICS), torch.randn(1, 2, 4, 4), torch.randn(1, 1, 4, 4)
+    for inputs in ((state.to(kind), static), (state, static.to(kind))):
+        with pytest.raises(UsageError, match=rf"this model computes in torch\.float32, its input is .*{kind}"):
+            model._require_fields(*inputs)
+    assert model(state.half(), static.half()).dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("state", "static", "message"),
+    [
+        ((2, 4, 4), (1, 4, 4), r"fields are \(batch, channel, x, y\), not of shape \(2, 4, 4\)"),
+        ((1, 2, 4, 4), (1, 1, 4, 6), r"static channels of shape \(1, 1, 4, 6\) do not fit a state of shape \(1, 2, 4, 4\)"),
+        ((2, 2, 4, 4), (1, 1, 4, 4), r"static channels of shape \(1, 1, 4, 4\) do not fit a state of shape \(2, 2, 4, 4\)"),
+    ],
+)
+def test_fields_that_do_not_fit_are_refused(state, static, message):
+    with pytest.raises(UsageError, match=message):
+        Normalized(Ignorant(), "state", STATISTICS)._require_fields(torch.randn(state), torch.randn(static))

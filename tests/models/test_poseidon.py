@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from math import log
+from math import log, prod
 
 import pytest
 import torch
@@ -188,8 +188,21 @@ def test_the_forward_pass_is_the_published_one(checkpoint, size):
     torch.testing.assert_close(network.float()(field.float(), lead.float()).double(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_size_t_has_844_tensors():
-    assert len(published_shapes(**T)) == 844
+@pytest.mark.parametrize(
+    ("size", "channels", "tensors", "parameters"),
+    [
+        (T, 2, 844, 20_771_070),
+        (T, 4, 844, 20_774_444),
+        (B, 2, 1580, 157_723_542),
+        (B, 4, 1580, 157_729_988),
+        (L, 4, 1580, 628_575_524),
+    ],
+    ids=["T2", "T4", "B2", "B4", "L4"],
+)
+def test_the_described_checkpoints_have_the_published_numbers_of_tensors_and_parameters(size, channels, tensors, parameters):
+    shapes = published_shapes(**size, channels=channels)
+    assert len(shapes) == tensors
+    assert sum(map(prod, shapes.values())) == parameters
 
 
 @pytest.mark.parametrize("size", [T, B, L])

@@ -1,4 +1,3 @@
-from importlib.util import find_spec
 from math import exp, pi
 
 import numpy as np
@@ -10,6 +9,7 @@ from driftnet.pdes.grid import Grid, to_spectrum
 from driftnet.pdes.initial import trajectory_generator, truncated_fourier_series
 from driftnet.pdes.kolmogorov import KolmogorovSolver
 from driftnet.tasks.equations import KolmogorovFlow, TruncatedFourierSeries
+from tests.oracles import oracle
 
 LENGTH = 2 * pi
 
@@ -98,12 +98,9 @@ def test_a_start_has_low_modes_no_mean_and_a_largest_value_of_one_on_every_grid(
     assert torch.allclose(scale, scale[:, :1].expand_as(scale), rtol=1e-8)
 
 
-@pytest.mark.skipif(find_spec("exponax") is None, reason="the oracle is not installed: pip install apebench==0.1.1")
 @pytest.mark.filterwarnings("ignore")
 def test_every_step_agrees_with_exponax_to_rounding():
-    import exponax
-    import jax
-
+    exponax, jax = oracle("exponax"), oracle("jax")
     jax.config.update("jax_enable_x64", True)
     size, dt, steps = 64, 0.005, 40
     equation = {"diffusivity": 1e-2, "drag": -0.1, "injection_mode": 4, "injection_scale": 1.0, "order": 2}

@@ -70,7 +70,7 @@ def test_what_only_simulated_tasks_can_do_is_refused(described, capsys):
 def test_a_constant_quantity_cannot_be_normalised_and_is_named(described, tmp_path, capsys):
     np.save(tmp_path / "height.npy", np.ones((7, 4, 16, 24)))
     said = fails(capsys, "train", str(described), "drift-net-tiny", "--runs", str(tmp_path / "runs"))
-    assert "height never changes, so it cannot be normalised" in said
+    assert "h of height never changes, so it cannot be normalised" in said
     assert not list(tmp_path.rglob("config.yaml"))
 
 

@@ -12,6 +12,10 @@ from safetensors import safe_open
 from driftnet.cli import main
 from driftnet.configs import Training
 from driftnet.files import checksum, locked, read_json
+from driftnet.models.bounds import mixing_norm
+from driftnet.models.mixers.drift import Drift
+from driftnet.models.operator_norms import convolution_norm, matrix_norm
+from driftnet.models.saved import load
 from driftnet.train import fit
 from driftnet.train.checkpoints import read_state
 from driftnet.train.engine import Engine, NotFinite, learning_rate
@@ -95,6 +99,10 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished, 
 
 SLOWED = """
 import time
+from driftnet.models.bounds import mixing_norm
+from driftnet.models.mixers.drift import Drift
+from driftnet.models.operator_norms import convolution_norm, matrix_norm
+from driftnet.models.saved import load
 from driftnet.train import fit
 step = fit.Fit._step
 fit.Fit._step = lambda *a: (step(*a), time.sleep(0.1))[0]
@@ -218,3 +226,25 @@ def test_one_step_is_that_of_torch_without_clipping():
     theirs(x).square().sum().backward()
     reference.step()
     assert torch.allclose(ours.weight, theirs.weight, rtol=1e-6)
+
+
+def test_operators_are_projected_after_every_step_where_asked_for(small_data, tmp_path, monkeypatch):
+    limit, project, before = 0.05, fit.project, []
+
+    def seen(model, most):
+        before.append(max(map(mixing_norm, mixers(model))))
+        project(model, most)
+
+    monkeypatch.setattr(fit, "project", seen)
+    flags = [*FAST_TRAINING, "--training.project", str(limit)]
+    main(["train", "NS-PwC", "drift-net-tiny", "--data", str(small_data), "--runs", str(tmp_path), *flags])
+    run = tmp_path / "NS-PwC" / "drift-net-tiny" / "0"
+    assert len(before) == 12
+    assert min(before) > limit  # Every step leaves the limit.
+    for mixer in mixers(load(run)):
+        norms = mixing_norm(mixer), matrix_norm(mixer.pointwise.weight), convolution_norm(mixer.depthwise, 16, 16)
+        assert max(norms) <= limit * (1 + 1e-5)
+
+
+def mixers(model) -> list[Drift]:
+    return [module for module in model.modules() if isinstance(module, Drift)]

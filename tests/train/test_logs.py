@@ -7,6 +7,7 @@ from driftnet.cli import main
 from driftnet.errors import DriftnetError
 from driftnet.train.logs import FIELDS, Log, Row, read_log
 from tests.conftest import FAST_TRAINING
+from tests.oracles import oracle
 
 
 def row(step: int, validation: float | None = None) -> Row:
@@ -65,7 +66,7 @@ def logged(runs) -> dict[int, float]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Of TensorBoard's own dependencies.
 def test_tensorboard_shows_what_the_file_holds(small_data, tmp_path):
-    pytest.importorskip("tensorboard")
+    oracle("tensorboard")
     train(small_data, tmp_path, "--log", "tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +14,6 @@ from driftnet import registry
 from driftnet.configs import ONE_STEP, ModelConfig, Objective, Training
 from driftnet.data.pairs import Batch
 from driftnet.devices import device_named, exact_arithmetic
-from driftnet.errors import DriftnetError
 from driftnet.memory import resident
 from driftnet.models.cost import flops
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
@@ -24,15 +21,6 @@ from driftnet.tasks.base import Task
 from driftnet.train.average import Average
 from driftnet.train.loss import training_loss
 from driftnet.train.objectives import learned, require_suited
-
-
-def main() -> None:
-    """Read a case, measure, answer."""
-    case = json.load(sys.stdin)
-    try:
-        print(json.dumps(measure(case)))
-    except (DriftnetError, RuntimeError, ImportError) as error:
-        sys.exit(str(error).splitlines()[0])
 
 
 def measure(case: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +44,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
         "parameters_as_reals": count_parameters(model, complex_once=False),
         "peak_bytes": peak,
         "step_seconds": steps,
-        "forward_seconds": timed(_forward(model, batch.states[0], batch.static), case["steps"], device),
+        "forward_seconds": timed(_forward(model, *_first(batch, case.get("forward_batch"))), case["steps"], device),
         "flops": flops(model.network.eval(), torch.cat((batch.states[0], batch.static), 1)[:1]),
     }
 
@@ -67,6 +55,11 @@ def _config(name: str, objective: Objective) -> ModelConfig:
     if objective.kind == "all-to-all" and hasattr(config, "backbone"):
         return replace(config, backbone=replace(config.backbone, lead_time=True))
     return config
+
+
+def _first(batch: Batch, size: int | None) -> tuple[Tensor, Tensor]:
+    """What a forward pass is given: the states and static channels of the first samples, or of all."""
+    return batch.states[0][:size], batch.static[:size]
 
 
 def _inputs(task: Task, objective: Objective, size: tuple[int, int]) -> Batch:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from driftnet import registry
+from driftnet.bench.process import ALLOCATOR, ask
 from driftnet.errors import DriftnetError
 from driftnet.files import machine, refuse_existing, versions, write_json
 from driftnet.options.bench import BenchModelsOptions
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
 
-# Large buffers are kept and not given back: page faults alone made scOT's steps 1.5 times as long.
-ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**36), "MALLOC_TOP_PAD_": str(2**26)}
-CHILD = "from driftnet.bench.child import main; main()"
 HEAD = ("model", "grid", "batch", "parameters", "GFLOP", "forward ms", "step ms", "spread", "steps/s", "epoch min", "peak MB")
 
 
@@ -35,6 +28,8 @@ class Case:
     batch: int
     device: str
     steps: int
+    forward_batch: int | None = None
+    """Of forward passes, where it is another."""
 
 
 def bench(names: list[str], options: BenchModelsOptions) -> str:
@@ -74,16 +69,10 @@ def take_turns(cases: Sequence[Case], repeats: int, threads: int) -> list[list[d
 
 def run(case: Case, threads: int) -> dict[str, Any]:
     """Measure a case once, in a process of its own with the allocator fixed."""
-    environment = {**os.environ, **ALLOCATOR, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    package = str(Path(__file__).parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD], input=json.dumps(asdict(case)), env=environment, capture_output=True, text=True
-    )
-    if child.returncode:
-        why = child.stderr.strip().splitlines()[-1] if child.stderr.strip() else f"exit code {child.returncode}"
-        raise DriftnetError(f"{case.model} on {case.resolution} points, batch {case.batch}: {why}")
-    return json.loads(child.stdout.strip().splitlines()[-1])
+    try:
+        return ask("driftnet.bench.child:measure", asdict(case), threads)
+    except DriftnetError as error:
+        raise DriftnetError(f"{case.model} on {case.resolution} points, batch {case.batch}: {error}") from error
 
 
 def summarise(case: Case, found: list[dict[str, Any]], pairs: int) -> dict[str, Any]:

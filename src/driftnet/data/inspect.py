@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from driftnet import registry
-from driftnet.data.formats.containers import SUFFIXES, Array, array_names, find_array, open_container, readable
+from driftnet.data.formats.containers import HDF5_SUFFIXES, SUFFIXES, Array, array_names, find_array, open_container, readable
 from driftnet.data.formats.fields import AXES
 from driftnet.data.formats.reader import Contents
 from driftnet.data.formats.recognise import recognise
@@ -60,19 +60,29 @@ def inspect(path: Path, header: bool) -> str:
 
 
 def _inspect(path: Path, header: bool) -> str:
-    kind = recognise(path)
+    kind, files = recognise(path), _files(path)
     said = [f"{path}: {_names_of(kind)}"]
-    if path.is_dir() and path.suffix not in SUFFIXES:
-        return "\n".join((*said, *_suggestion(path, kind, {})))
+    for file in files:
+        said += ([f"{file.relative_to(path)}:"] if file != path else []) + _contents(file, header)
+    return "\n".join((*said, *_suggestion(path, kind, open_container(files[0]))))
+
+
+def _files(path: Path) -> list[Path]:
+    """A file, or the data files of a folder in the order of their names."""
+    if not path.is_dir() or path.suffix in SUFFIXES:
+        return [path]
+    return sorted(file for suffix in HDF5_SUFFIXES for file in path.rglob(f"*{suffix}"))
+
+
+def _contents(path: Path, header: bool) -> list[str]:
+    """A line for every array and attribute of a file."""
     container = open_container(path)
     names = array_names(container)
     if not names:
         raise DriftnetError(f"{path} holds no array")
-    said.extend(_describe(path, container, name, header) for name in names[:SHOWN])
-    if len(names) > SHOWN:
-        said.append(f"... and {len(names) - SHOWN} arrays more")
-    said.extend(f"attribute {key}: {value}" for key, value in getattr(container, "attrs", {}).items())
-    return "\n".join((*said, *_suggestion(path, kind, container)))
+    said = [_describe(path, container, name, header) for name in names[:SHOWN]]
+    said += [f"... and {len(names) - SHOWN} arrays more"] if len(names) > SHOWN else []
+    return said + [f"attribute {key}: {value}" for key, value in getattr(container, "attrs", {}).items()]
 
 
 def _names_of(kind: str) -> str:
@@ -133,7 +143,8 @@ def _named_axes(array: Any) -> tuple[str, ...] | None:
 def _suggestion(path: Path, kind: str, container: Mapping[str, Any]) -> list[str]:
     """A YAML file to begin with."""
     if kind == "poseidon":
-        return ["", f"Give it to a task of the collection: driftnet train TASK MODEL --data {path}"]
+        tasks = ", ".join(name for name in registry.TASKS if registry.task(name).source.data_set == path.stem) or "TASK"
+        return ["", f"Give it to a task of the collection ({tasks}): driftnet train TASK MODEL --data {path}"]
     described: dict[str, Any] = {"data": path.name}
     if kind == "arrays":
         shape, axes = _add_arrays(described, path, container)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from torch import Tensor
+
 from driftnet.data.sources import Source
 from driftnet.errors import DriftnetError
 from driftnet.metrics.statistics import Moments, Statistics
@@ -23,11 +27,17 @@ def fit_statistics(training: Source) -> Statistics:
     std, increment_std = states.variance, increments.variance
     for quantity in task.quantities:
         channels = task.channels(quantity)
+        for name, *spreads in zip(quantity.components, std[channels], increment_std[channels], strict=True):
+            _require_change(trajectories.stored.path, quantity.name, name, min(spreads))
         std[channels] = std[channels].mean().sqrt()
         increment_std[channels] = increment_std[channels].mean().sqrt()
-        if std[channels].min() == 0 or increment_std[channels].min() == 0:
-            raise DriftnetError(f"{trajectories.stored.path}: {quantity.name} never changes, so it cannot be normalised")
     given = static.variance.sqrt() if task.static else static.mean
     given[given == 0] = 1
     found = (states.mean, std, increments.mean, increment_std, static.mean, given)
     return Statistics(*(value.float() for value in found))
+
+
+def _require_change(path: Path, quantity: str, component: str, spread: Tensor) -> None:
+    of = "" if component == quantity else f"{component} of "
+    if spread == 0:
+        raise DriftnetError(f"{path}: {of}{quantity} never changes, so it cannot be normalised")

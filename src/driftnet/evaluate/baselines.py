@@ -114,8 +114,11 @@ class CoarseSolver:
 
 def simulation_of(task: Task, stored: Contents) -> Simulation:
     """The simulation that made a file, or the task's own where the file does not tell."""
-    recipe = json.loads(stored.attributes.get("recipe", "null"))
     own = task.source.simulation
     if own is None:
         raise NotMade(f"{task.name} has no equation of ours to solve")
-    return from_dict(type(own), recipe["simulation"]) if recipe else own
+    stated = stored.attributes.get("recipe")
+    try:
+        return from_dict(type(own), json.loads(stated)["simulation"]) if stated else own
+    except (ValueError, TypeError, KeyError) as error:
+        raise DriftnetError(f"{stored.path}: its attribute recipe does not say how {task.name} was simulated") from error

@@ -69,9 +69,11 @@ def _number(value: float) -> str:
 def examine(folder: Path) -> Column:
     """All figures of one run."""
     (task, _), recipe = describe(folder), recipe_of(folder)
-    model = load(folder).requires_grad_(False)
+    # Double precision: products of oneDNN, which networks use in single precision, have no second derivative.
+    model = load(folder).requires_grad_(False).double()
     validation = Trajectories(Path(recipe.data), task, "validation")
-    pairs = Pairs(Disk(validation), STATES, order_of(validation, 0, STATES), prefetch=False)[0]
+    stored = Pairs(Disk(validation), STATES, order_of(validation, 0, STATES), prefetch=False)[0]
+    pairs = Batch(tuple(each.double() for each in stored.states), stored.lead.double(), stored.static.double())
     state = pairs.states[0]
     network = model.network
     rows = _network_rows(network, torch.cat((normal(model, state), pairs.static), 1))

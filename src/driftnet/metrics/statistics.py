@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from driftnet.errors import DriftnetError
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -21,6 +23,13 @@ class Statistics:
     static_std: Float[Tensor, " s"]
     """Of the channels that are given; 1 for a channel that never changes."""
 
+    def __post_init__(self) -> None:
+        """Refuse what nothing can be normalised by; tensors without values are taken as they are."""
+        for name, value in vars(self).items():
+            usable = value.isfinite() & (value > 0) if name.endswith("std") else value.isfinite()
+            if not value.is_meta and not usable.all():
+                raise DriftnetError(f"nothing can be normalised by these statistics: {name} is {value.tolist()}")
+
 
 class Moments:
     """Mean and sum of squared deviations of a stream of fields (Chan, Golub and LeVeque 1983)."""
@@ -32,7 +41,7 @@ class Moments:
 
     def add(self, fields: Float[Tensor, "t c x y"]) -> None:
         """Take in a block of values."""
-        means, deviations = (torch.stack(each).cpu() for each in zip(*map(_moments, fields), strict=True))
+        means, deviations = _moments(fields)
         mean, points = means.mean(0), fields[0, 0].numel()
         count = points * len(fields)
         shift, total = mean - self.mean, self.count + count
@@ -47,9 +56,18 @@ class Moments:
         return self.deviations / self.count
 
 
-def _moments(snapshot: Float[Tensor, "c x y"]) -> tuple[Float[Tensor, " c"], Float[Tensor, " c"]]:
-    """Mean and sum of squared deviations; one snapshot in float64 stays in a processor's cache, a trajectory does not."""
-    values = snapshot.flatten(1).double()
-    mean = values.mean(1)
-    values = values - mean[:, None]
+def _moments(fields: Float[Tensor, "t c x y"]) -> list[Float[Tensor, "t c"]]:
+    """Mean and sum of squared deviations of every snapshot, on the CPU.
+
+    One snapshot in float64 stays in a processor's cache, a trajectory does not; a device takes a trajectory at once.
+    """
+    blocks = fields.split(1) if fields.device.type == "cpu" else (fields,)
+    means, deviations = zip(*map(_moments_at_once, blocks), strict=True)
+    return list(torch.stack((torch.cat(means), torch.cat(deviations))).cpu())
+
+
+def _moments_at_once(fields: Float[Tensor, "t c x y"]) -> tuple[Float[Tensor, "t c"], Float[Tensor, "t c"]]:
+    values = fields.flatten(2).double()
+    mean = values.mean(2)
+    values = values - mean[..., None]
     return mean, torch.linalg.vecdot(values, values)

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from driftnet.configs import ONE_STEP
 from driftnet.models.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet, ScOT, WindowMixer
 from driftnet.models.convolution import Padding, convolution, depthwise, padding_mode
+from driftnet.models.frugal import MLP
 from driftnet.models.grids import require_size
 from driftnet.models.mixers import convolution as convolution_mixer
-from driftnet.models.mixers import drift, window
+from driftnet.models.mixers import drift, gate, window
 from driftnet.models.mixers.place import Place
 from driftnet.models.norms import norm
 from driftnet.tasks.base import Boundary
@@ -64,7 +65,7 @@ class MultiScale(nn.Module):
     def forward(self, x: Float[Tensor, "b c_in h w"], lead: Float[Tensor, " b"] | None = None) -> Float[Tensor, "b c_out h w"]:
         """The network's output for an input and its lead time, one step of the data where not given."""
         self._check(x)
-        lead = x.new_full((x.shape[0],), ONE_STEP) if lead is None else lead
+        lead = x.new_full((1,), ONE_STEP) if lead is None else lead
         features = self.embed_norm(self.embed(x).permute(0, 2, 3, 1), lead)
         kept = []
         for level, blocks in enumerate(self.encoder):
@@ -98,7 +99,7 @@ class Level(nn.Module):
         places = [Place(level, shifted=index % 2 == 1) for index in (reversed(order) if decodes else order)]
         self.blocks = nn.ModuleList(Block(width, hidden, config.lead_time, partial(mixer, place=place)) for place in places)
 
-    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " leads"]) -> Float[Tensor, "b h w c"]:
         """All blocks, one after another."""
         for block in self.blocks:
             x = block(x, lead)
@@ -112,10 +113,10 @@ class Block(nn.Module):
         super().__init__()
         self.mixer = mixer(width)
         self.mixer_norm = norm(width, conditioned)
-        self.mlp = mlp(width, hidden)
+        self.mlp = MLP(width, hidden)
         self.mlp_norm = norm(width, conditioned)
 
-    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " leads"]) -> Float[Tensor, "b h w c"]:
         """Features after mixing in space and then in channels."""
         mixed = self.mixer(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         x = x + self.mixer_norm(mixed, lead)
@@ -129,13 +130,13 @@ class ConvNeXtBlock(nn.Module):
         super().__init__()
         self.depthwise = depthwise(width, 7, padding)
         self.norm = norm(width, conditioned)
-        self.mlp = mlp(width, 4 * width)
+        self.mlp = MLP(width, 4 * width)
         self.scale = nn.Parameter(torch.full((width,), LAYER_SCALE))
 
-    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " leads"]) -> Float[Tensor, "b h w c"]:
         """Features with a small correction."""
         near = self.depthwise(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
-        return x + self.scale * self.mlp(self.norm(near, lead))
+        return torch.addcmul(x, self.scale, self.mlp(self.norm(near, lead)))
 
 
 class PatchMerge(nn.Module):
@@ -146,7 +147,7 @@ class PatchMerge(nn.Module):
         self.reduce = nn.Linear(4 * fine, coarse, bias=False)
         self.norm = norm(coarse, conditioned)
 
-    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h2 w2 d"]:
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " leads"]) -> Float[Tensor, "b h2 w2 d"]:
         """Neighbours in the order (0,0), (1,0), (0,1), (1,1), which scOT's weights expect."""
         square = x.unflatten(2, (-1, 2)).unflatten(1, (-1, 2))
         return self.norm(self.reduce(square.permute(0, 1, 3, 4, 2, 5).flatten(3)), lead)
@@ -161,15 +162,10 @@ class PatchSplit(nn.Module):
         self.norm = norm(fine, conditioned)
         self.mix = nn.Linear(fine, fine, bias=False)
 
-    def forward(self, x: Float[Tensor, "b h w d"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h2 w2 c"]:
+    def forward(self, x: Float[Tensor, "b h w d"], lead: Float[Tensor, " leads"]) -> Float[Tensor, "b h2 w2 c"]:
         """Features on the finer grid."""
         square = self.expand(x).unflatten(-1, (2, 2, -1))
         return self.mix(self.norm(square.permute(0, 1, 3, 2, 4, 5).flatten(3, 4).flatten(1, 2), lead))
-
-
-def mlp(width: int, hidden: int) -> nn.Sequential:
-    """Two linear maps over the channels with a GELU between them."""
-    return nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
 
 
 def _initialise(module: nn.Module) -> None:
@@ -177,5 +173,5 @@ def _initialise(module: nn.Module) -> None:
         nn.init.normal_(module.weight, std=INITIAL_SPREAD)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
-    if isinstance(module, drift.RadialGate):
+    if isinstance(module, gate.RadialGate):
         module.start()

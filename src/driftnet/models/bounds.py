@@ -12,7 +12,8 @@ from typing import Any
 from torch import nn
 
 from driftnet.models.backbone import Block, ConvNeXtBlock, Level, MultiScale, PatchMerge, PatchSplit
-from driftnet.models.mixers.drift import Drift, HardMask, SoftMask
+from driftnet.models.mixers.drift import Drift
+from driftnet.models.mixers.masks import HardMask, SoftMask
 from driftnet.models.norms import EPSILON, LeadTimeNorm, PlainNorm
 from driftnet.models.operator_norms import complex_matrix, convolution_norm, matrix_norm, patch_norm
 from driftnet.models.sensitivity import Visit, jacobian_norm

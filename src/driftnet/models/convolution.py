@@ -45,5 +45,10 @@ def wrap(x: Float[Tensor, "b c h w"], margin: int) -> Float[Tensor, "b c h2 w2"]
 
     The result has its channels last in memory: depth-wise convolutions are then several times faster on a CPU.
     """
-    rows, columns = (torch.arange(-margin, size + margin, device=x.device) % size for size in x.shape[-2:])
-    return x.permute(0, 2, 3, 1)[:, rows[:, None], columns].permute(0, 3, 1, 2)
+    x = x.permute(0, 2, 3, 1)
+    for axis in (1, 2):
+        length = x.shape[axis]
+        around = x if margin <= length else torch.cat([x] * (-(-margin // length)), axis)  # More than once round.
+        before, after = around.narrow(axis, around.shape[axis] - margin, margin), around.narrow(axis, 0, margin)
+        x = torch.cat((before, x, after), axis)
+    return x.permute(0, 3, 1, 2)

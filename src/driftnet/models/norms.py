@@ -18,7 +18,7 @@ class PlainNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
 
-    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " leads"]) -> Float[Tensor, "b h w c"]:
         """Normalised features."""
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, EPSILON)
 
@@ -32,11 +32,14 @@ class LeadTimeNorm(nn.Module):
         self.weight = nn.Linear(1, channels)
         self.bias = nn.Linear(1, channels)
 
-    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " b"]) -> Float[Tensor, "b h w c"]:
-        """Normalised features, scaled and shifted for every sample's lead time."""
-        lead = lead.to(x.dtype)[:, None, None, None]
-        normal = F.layer_norm(x, (self.channels,), eps=EPSILON)
-        return torch.addcmul(self.bias(lead), self.weight(lead), normal)
+    def forward(self, x: Float[Tensor, "b h w c"], lead: Float[Tensor, " leads"]) -> Float[Tensor, "b h w c"]:
+        """Normalised features, scaled and shifted for every sample's lead time, or for one that all of them share."""
+        lead = lead.to(x.dtype)
+        if len(lead) == 1:
+            scale, shift = (torch.addcmul(part.bias, part.weight.view(-1), lead) for part in (self.weight, self.bias))
+            return F.layer_norm(x, (self.channels,), scale, shift, EPSILON)
+        scale, shift = (part(lead[:, None])[:, None, None] for part in (self.weight, self.bias))
+        return torch.addcmul(shift, scale, F.layer_norm(x, (self.channels,), eps=EPSILON))
 
 
 def norm(channels: int, lead_time: bool) -> PlainNorm | LeadTimeNorm:

@@ -123,13 +123,24 @@ class Normalized(nn.Module):
         return state + prediction * self.get_buffer("increment_std") + self.get_buffer("increment_mean")
 
     def _seen(self, state: Fields, static: Float[Tensor, "b s h w"]) -> Float[Tensor, "b c_in h w"]:
-        wanted = len(self.get_buffer("mean")), len(self.get_buffer("static_mean"))
-        if (state.shape[1], static.shape[1]) != wanted:  # A mismatch of one channel would broadcast.
-            found = f"{state.shape[1]} and {static.shape[1]}"
-            raise UsageError(f"this model takes {wanted[0]} state and {wanted[1]} static channels, not {found}")
+        self._require_fields(state, static)
         normal = (state - self.get_buffer("mean")) / self.get_buffer("std")
         given = (static - self.get_buffer("static_mean")) / self.get_buffer("static_std")
         return torch.cat((normal, given), 1)
+
+    def _require_fields(self, state: Tensor, static: Tensor) -> None:
+        """Refuse in one line what would fail within the network, or broadcast."""
+        mean = self.get_buffer("mean")
+        wanted = len(mean), len(self.get_buffer("static_mean"))
+        if state.ndim != 4 or static.ndim != 4:
+            raise UsageError(f"fields are (batch, channel, x, y), not of shape {tuple(state.shape)} and {tuple(static.shape)}")
+        if (state.shape[1], static.shape[1]) != wanted:
+            found = f"{state.shape[1]} and {static.shape[1]}"
+            raise UsageError(f"this model takes {wanted[0]} state and {wanted[1]} static channels, not {found}")
+        if (state.shape[0], *state.shape[2:]) != (static.shape[0], *static.shape[2:]):
+            raise UsageError(f"static channels of shape {tuple(static.shape)} do not fit a state of shape {tuple(state.shape)}")
+        if torch.promote_types(torch.promote_types(state.dtype, static.dtype), mean.dtype) != mean.dtype:
+            raise UsageError(f"this model computes in {mean.dtype}, its input is {state.dtype} and {static.dtype}: convert it")
 
 
 def build(config: ModelConfig, task: Task, statistics: Statistics) -> Normalized:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -30,7 +29,7 @@ from driftnet.models.configs import Backbone, ScOT, WindowMixer
 from driftnet.models.convolution import Convolution, convolution
 from driftnet.models.operator import Normalized, unit_statistics
 from driftnet.models.poseidon_names import our_name
-from driftnet.models.saved import CONFIG, WEIGHTS
+from driftnet.models.saved import CONFIG, WEIGHTS, mismatch
 from driftnet.tasks.base import Quantity, Source, Split, Task
 
 CHANNELS = ("density", "u", "v", "pressure")
@@ -119,7 +118,9 @@ def published_network(published: Published) -> tuple[ScOT, MultiScale]:
     channels = published.shape(EMBEDDING)[1], published.shape(RECOVERY)[1]
     with torch.device("meta"):  # No time is lost on random weights, and a tensor that does not land is noticed.
         network = build(config, *channels, "periodic")
-    _check(published.source, {name: value.shape for name, value in network.state_dict().items()}, tensors)
+    misfit = mismatch(network.state_dict(), tensors)
+    if misfit:
+        raise DriftnetError(f"{published.source} {misfit}: it is not a scOT model we know")
     network.load_state_dict(tensors, assign=True)
     return config, network
 
@@ -146,14 +147,6 @@ def _backbone(published: Published, levels: range) -> Backbone:
         mlp_ratio=hidden / width,
         lead_time="embeddings.norm.weight.weight" in published.tensors,
     )
-
-
-def _check(source: str, wanted: Mapping[str, torch.Size], found: Mapping[str, Tensor]) -> None:
-    missing, foreign = wanted.keys() - found.keys(), found.keys() - wanted.keys()
-    misshapen = {name for name in wanted.keys() & found.keys() if wanted[name] != found[name].shape}
-    for names, said in ((missing, "lacks"), (foreign, "holds foreign"), (misshapen, "has another shape in")):
-        if names:
-            raise DriftnetError(f"{source} {said} {len(names)} tensors, such as {min(names)}: it is not a scOT model we know")
 
 
 def _replace_ends(network: MultiScale, channels_in: int, channels_out: int) -> str:

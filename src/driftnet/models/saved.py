@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from driftnet.configs import ModelConfig, Recipe, Training, from_dict, to_dict
 from driftnet.devices import device_named
 from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.files import read_json, write_json
+from driftnet.metrics.statistics import Statistics
 from driftnet.models.configs import ARCHITECTURES
 from driftnet.models.operator import Normalized, build, unit_statistics
 from driftnet.models.tensors import DIGEST, read_tensors, write_tensors
@@ -53,17 +55,40 @@ def load(folder: str | Path, device: str = "cpu") -> Normalized:
         raise DriftnetError(f"there is no trained model in {folder}: it has no {CONFIG}")
     task, config = describe(folder)
     model = build(config, task, unit_statistics(len(task.components), len(task.static)))
-    try:
-        model.load_state_dict(read_weights(folder / WEIGHTS))
-    except RuntimeError as error:
-        raise DriftnetError(f"could not read {folder / WEIGHTS}: {str(error).splitlines()[0]}") from error
+    weights = read_weights(folder / WEIGHTS)
+    misfit = mismatch(model.state_dict(), weights)
+    if misfit:
+        raise DriftnetError(f"{folder / WEIGHTS} {misfit}: it is not of the {type(config).__name__} that {CONFIG} describes")
+    _require_statistics(folder / WEIGHTS, weights)
+    model.load_state_dict(weights)
     return model.to(device_named(device)).eval()
+
+
+def mismatch(wanted: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> str:
+    """What keeps tensors from being those that are wanted, in a few words; empty where nothing does."""
+    misshapen = {name for name in wanted.keys() & found.keys() if wanted[name].shape != found[name].shape}
+    differences = {
+        "lacks": wanted.keys() - found.keys(),
+        "holds foreign": found.keys() - wanted.keys(),
+        "has another shape in": misshapen,
+    }
+    return next((f"{said} {len(names)} tensors, such as {min(names)}" for said, names in differences.items() if names), "")
+
+
+def _require_statistics(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """A model by whose statistics nothing can be normalised predicts nothing but NaN."""
+    try:
+        Statistics(**{entry.name: weights[entry.name].flatten() for entry in fields(Statistics)})
+    except DriftnetError as error:
+        raise DriftnetError(f"{path}: {error}") from error
 
 
 def describe(folder: Path) -> tuple[Any, ModelConfig]:
     """The task and the configuration of a saved model."""
     values = read_json(folder / CONFIG)
-    if values.pop(DIGEST, None) != _digest_of_json(values):
+    if DIGEST not in values:
+        raise DriftnetError(f"{folder / CONFIG} was not written by driftnet: it states no checksum")
+    if values.pop(DIGEST) != _digest_of_json(values):
         raise DriftnetError(f"{folder / CONFIG} is damaged or was changed: it does not agree with its checksum")
     try:
         name, options, task = values["architecture"], values["options"], values["task"]

@@ -38,7 +38,10 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             notes = dict(file.metadata() or {})
     except (SafetensorError, OSError, ValueError) as error:
         raise Damaged(f"could not read {path}: {str(error).splitlines()[0]}") from error
-    if notes.pop(DIGEST, None) != digest(tensors, notes):
+    stated = notes.pop(DIGEST, None)
+    if stated is None:
+        raise Damaged(f"{path} was not written by driftnet: it states no checksum")
+    if stated != digest(tensors, notes):
         raise Damaged(f"{path} is damaged: its values do not agree with its checksum")
     return tensors, notes
 

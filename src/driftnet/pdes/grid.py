@@ -1,6 +1,7 @@
 """Equispaced grids: wavenumbers, dealiased products, resampling; periodic but where a name says `closed`.
 
-Fields are (..., x, y): the first grid axis is x, the second y, as in the published files.
+Fields are (..., x, y): the first grid axis is x, the second y, as in the published files. Spectra lie in memory with x
+fastest, as the transform along x leaves them; factors of spectra are stored in the same order by `along_x`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from math import pi
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Complex, Float
+from jaxtyping import Complex, Float, Num
 from torch import Tensor
-from torch.fft import irfft2, rfft2
+from torch.fft import fft, ifft, irfft, rfft
 
 
 @dataclass(frozen=True)
@@ -48,24 +49,35 @@ class Grid:
         return ((kx.abs() < limit) & (ky < limit)).to(self.dtype)
 
 
-def to_spectrum(field: Float[Tensor, "*b x y"]) -> Complex[Tensor, "*b x half_y"]:
-    """Fourier coefficients: a constant field has its value at mode 0."""
-    return rfft2(field, norm="forward")
+def to_spectrum(field: Float[Tensor, "*b x y"], columns: int | None = None) -> Complex[Tensor, "*b x columns"]:
+    """Fourier coefficients: a constant field has its value at mode 0; of the modes along y the first `columns`, or all."""
+    return fft(rfft(field, norm="forward")[..., :columns], dim=-2, norm="forward")
 
 
-def to_field(spectrum: Complex[Tensor, "*b x half_y"], size: int) -> Float[Tensor, "*b {size} {size}"]:
-    """The field on `size` x `size` points that has these Fourier coefficients."""
-    return irfft2(spectrum, s=(size, size), norm="forward")
+def to_field(spectrum: Complex[Tensor, "*b {size} columns"], size: int) -> Float[Tensor, "*b {size} {size}"]:
+    """The field on `size` x `size` points that has these Fourier coefficients; columns that are left out are zero."""
+    return irfft(ifft(spectrum, dim=-2, norm="forward"), n=size, norm="forward")
 
 
-def resize_spectrum(spectrum: Complex[Tensor, "*b x half_y"], size: int) -> Complex[Tensor, "*b {size} half_size"]:
-    """Coefficients on a finer or coarser grid; modes from the smaller grid's Nyquist on are zero."""
-    old = spectrum.shape[-2]
-    kept = min(old, size) // 2  # Modes 0 .. kept - 1 and their negatives.
-    resized = spectrum.new_zeros((*spectrum.shape[:-2], size, size // 2 + 1))
-    resized[..., :kept, :kept] = spectrum[..., :kept, :kept]
+def along_x(spectrum: Num[Tensor, "*b x columns"]) -> Num[Tensor, "*b x columns"]:
+    """The same, with x fastest in memory."""
+    return spectrum.transpose(-1, -2).contiguous().transpose(-1, -2)
+
+
+def resize_spectrum(
+    spectrum: Complex[Tensor, "*b x old_columns"], size: int, columns: int | None = None
+) -> Complex[Tensor, "*b {size} columns"]:
+    """Coefficients on a finer or coarser grid; modes from the smaller grid's Nyquist on are zero.
+
+    Where `columns` are given, they are the first that the result has.
+    """
+    kept = min(spectrum.shape[-2], size) // 2  # Modes 0 .. kept - 1 and their negatives.
+    width = size // 2 + 1 if columns is None else columns
+    filled = min(kept, width, spectrum.shape[-1])
+    resized = spectrum.new_zeros((*spectrum.shape[:-2], width, size)).transpose(-1, -2)
+    resized[..., :kept, :filled] = spectrum[..., :kept, :filled]
     if kept > 1:
-        resized[..., 1 - kept :, :kept] = spectrum[..., 1 - kept :, :kept]
+        resized[..., 1 - kept :, :filled] = spectrum[..., 1 - kept :, :filled]
     return resized
 
 

@@ -34,14 +34,19 @@ def contour_mean(
     return function(circle).real.mean(-1)
 
 
+def _stored_like(linear: Float[Tensor, "*s"], weight: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """A weight in the precision and in the memory order of the linear operator, which are the state's."""
+    return torch.empty_like(linear).copy_(weight)
+
+
 class ETDRK2:
     """Second order, two evaluations of N a step."""
 
     def __init__(self, linear: Float[Tensor, "*s"], dt: float) -> None:
         z = linear.double() * dt
-        self.decay = z.exp().to(linear.dtype)
-        self.phi1 = (dt * contour_mean(lambda c: (c.exp() - 1) / c, z)).to(linear.dtype)
-        self.phi2 = (dt * contour_mean(lambda c: (c.exp() - 1 - c) / c**2, z)).to(linear.dtype)
+        self.decay = _stored_like(linear, z.exp())
+        self.phi1 = _stored_like(linear, dt * contour_mean(lambda c: (c.exp() - 1) / c, z))
+        self.phi2 = _stored_like(linear, dt * contour_mean(lambda c: (c.exp() - 1 - c) / c**2, z))
 
     def __call__(self, state: Complex[Tensor, "..."], nonlinear: Nonlinear) -> Complex[Tensor, "..."]:
         """State after one step."""
@@ -55,14 +60,14 @@ class ETDRK4:
 
     def __init__(self, linear: Float[Tensor, "*s"], dt: float) -> None:
         z = linear.double() * dt
-        self.decay = z.exp().to(linear.dtype)
-        self.half_decay = (z / 2).exp().to(linear.dtype)
+        self.decay = _stored_like(linear, z.exp())
+        self.half_decay = _stored_like(linear, (z / 2).exp())
         half = contour_mean(lambda c: ((c / 2).exp() - 1) / c, z)
         first = contour_mean(lambda c: (-4 - c + c.exp() * (4 - 3 * c + c**2)) / c**3, z)
         middle = contour_mean(lambda c: (2 + c + c.exp() * (c - 2)) / c**3, z)
         last = contour_mean(lambda c: (-4 - 3 * c - c**2 + c.exp() * (4 - c)) / c**3, z)
         self.half, self.first, self.middle, self.last = (
-            (dt * weight).to(linear.dtype) for weight in (half, first, middle, last)
+            _stored_like(linear, dt * weight) for weight in (half, first, middle, last)
         )
 
     def __call__(self, state: Complex[Tensor, "..."], nonlinear: Nonlinear) -> Complex[Tensor, "..."]:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
-from driftnet.pdes.grid import Grid, to_field, to_spectrum
+from driftnet.pdes.grid import Grid, along_x, to_field, to_spectrum
 from driftnet.pdes.integrators import SCHEMES
 from driftnet.pdes.solver import Solver, refuse_large_courant
 from driftnet.tasks.equations import KolmogorovFlow
@@ -22,15 +22,16 @@ class KolmogorovSolver(Solver[Tensor]):
         self.substeps, self.dt = equation.substeps, interval / equation.substeps
         kx, ky = grid.wavenumbers
         minus_laplacian = kx**2 + ky**2
-        self.step = SCHEMES[equation.scheme](equation.rate - equation.viscosity * minus_laplacian, self.dt)
+        self.step = SCHEMES[equation.scheme](along_x(equation.rate - equation.viscosity * minus_laplacian), self.dt)
         # exponax masks what enters a product and leaves the product as it is: nothing beyond the mask comes back.
         highest = equation.dealiasing * (grid.size // 2) - 1
+        self.columns = int(highest) + 1  # The transforms leave out the others, which are empty.
         mode_x, mode_y = grid.modes
         self.resolved = ((mode_x.abs() <= highest) & (mode_y <= highest)).to(grid.dtype)
         inverse = torch.where(minus_laplacian > 0, -1 / minus_laplacian.clamp(min=1e-30), 0.0)
         # Of a vorticity spectrum: u, v, dw/dx, dw/dy.
         factors = (ky * inverse, -kx * inverse, kx.expand_as(inverse), ky.expand_as(inverse))
-        self.derivatives = 1j * torch.stack([factor * self.resolved for factor in factors])
+        self.derivatives = along_x(1j * torch.stack([factor * self.resolved for factor in factors]))
         self.force_hat = self._force(equation)
 
     def _force(self, equation: KolmogorovFlow) -> Complex[Tensor, "x half_y"]:
@@ -55,10 +56,14 @@ class KolmogorovSolver(Solver[Tensor]):
 
     def _explicit_terms(self, state: Complex[Tensor, "b 1 x half_y"]) -> Complex[Tensor, "b 1 x half_y"]:
         """-(u . grad) w and the force."""
-        u, v, along_x, along_y = to_field(self.derivatives * state, self.grid.size).unbind(1)
-        return self.force_hat - to_spectrum(u * along_x + v * along_y)[:, None]
+        u, v, slope_x, slope_y = self._derived(state, slice(None)).unbind(1)
+        return self.force_hat - to_spectrum(torch.addcmul(u * slope_x, v, slope_y))[:, None]
+
+    def _derived(self, state: Complex[Tensor, "b 1 x half_y"], which: slice) -> Float[Tensor, "b derived x y"]:
+        """Of a vorticity: u, v, dw/dx, dw/dy."""
+        return to_field(self.derivatives[which, :, : self.columns] * state[..., : self.columns], self.grid.size)
 
     def guard(self, fields: Float[Tensor, "b c x y"], index: int) -> None:
         """Refuse a flow that is too fast for the time step."""
-        velocity = to_field(self.derivatives[:2] * to_spectrum(fields), self.grid.size)
+        velocity = self._derived(to_spectrum(fields), slice(2))
         refuse_large_courant(velocity.abs().amax().item(), self.dt, self.substeps, self.grid, index)

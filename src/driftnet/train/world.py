@@ -169,5 +169,6 @@ def device_of(device: str, launch: Launch) -> torch.device:
     if launch.size > 1:
         require(chosen.index is None, f"device: {device} is one GPU for {launch.size} processes; give cuda")
         chosen = torch.device("cuda", launch.local % torch.cuda.device_count())
-    torch.cuda.set_device(chosen)
+    if chosen.index is not None:  # Without one it is the current device, which torch refuses to be told.
+        torch.cuda.set_device(chosen)
     return chosen

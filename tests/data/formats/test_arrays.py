@@ -11,6 +11,7 @@ import yaml
 from driftnet import registry
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError, UsageError
+from tests.oracles import oracle
 
 SPLIT = {"train": 4, "validation": 1, "test": 2}
 VALUES = np.random.default_rng(0).standard_normal((7, 5, 2, 8, 6)).astype(np.float32)  # sample, time, channel, x, y
@@ -20,7 +21,7 @@ def save(path, **arrays: np.ndarray) -> None:
     if path.suffix == ".npy":
         np.save(path, next(iter(arrays.values())))
     elif path.suffix == ".zarr":
-        zarr = pytest.importorskip("zarr")
+        zarr = oracle("zarr")
         group = zarr.open_group(str(path), mode="w")
         for name, values in arrays.items():
             group.create_array(name, shape=values.shape, dtype=values.dtype)[...] = values

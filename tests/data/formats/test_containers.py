@@ -9,6 +9,7 @@ import pytest
 from driftnet.data.formats.containers import Handles, find_array, open_container, refuse_more_than_memory
 from driftnet.data.formats.recognise import recognise
 from driftnet.errors import DriftnetError, UsageError
+from tests.oracles import oracle
 
 
 def refused(path, name: str = "array") -> str:
@@ -21,7 +22,7 @@ def refused(path, name: str = "array") -> str:
 @pytest.mark.parametrize("suffix", ["npy", "h5", "nc", "zarr"])
 def test_an_empty_file_is_refused(suffix, tmp_path):
     if suffix == "zarr":
-        pytest.importorskip("zarr")
+        oracle("zarr")
     path = tmp_path / f"empty.{suffix}"
     path.touch()
     assert "could not read" in refused(path)
@@ -74,7 +75,7 @@ def test_a_npy_that_claims_more_than_it_holds_is_refused(tmp_path):
 
 
 def test_a_zarr_that_claims_terabytes_is_refused(tmp_path):
-    zarr = pytest.importorskip("zarr")
+    zarr = oracle("zarr")
     zarr.create_array(str(tmp_path / "claims.zarr"), shape=(10**6, 1000, 1000), chunks=(1, 100, 100), dtype="f4")
     assert "is cut short" in refused(tmp_path / "claims.zarr")
 

@@ -1,12 +1,15 @@
-"""Files in the schema of The Well 1.2, as `the_well.utils.dummy_data` of the package the-well 1.2.0 writes them."""
+"""Files in the schema of The Well 1.2, and those that the package the-well writes itself."""
 
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from driftnet import registry
+from driftnet.data.inspect import inspect
 from driftnet.data.trajectories import Trajectories
 from driftnet.errors import DriftnetError, UsageError
+from tests.oracles import oracle
 
 ALONG = (True, True)
 
@@ -117,15 +120,50 @@ def test_a_missing_part_is_named(tmp_path):
         custom(tmp_path, "data: set\n")
 
 
-def test_files_of_the_package_itself_are_read_as_it_reads_them(tmp_path):
-    """Runs where the-well is installed; the files above have the same schema."""
-    dummy = pytest.importorskip("the_well.utils.dummy_data")
+def test_channels_stand_in_the_order_that_the_file_states(tmp_path):
+    fields = [(0, name, random(3, 5, 8, 6) + place) for place, name in enumerate(("tracer", "buoyancy"))]
+    write_well(tmp_path / "one.hdf5", fields, samples=3)
+    task = custom(tmp_path, "data: one.hdf5\nsplit: {train: 1, validation: 1, test: 1}\n")
+    assert task.components == ("tracer", "buoyancy")
+    assert np.array_equal(Trajectories(tmp_path / "one.hdf5", task, "test")[0][:, 1], fields[1][2][2])
+
+
+def test_a_count_of_trajectories_that_is_missing_is_asked_for(tmp_path):
+    everywhere = (0, "density", random(8, 6), {"sample": False, "time": False})
+    write_well(tmp_path / "one.hdf5", [(0, "height", random(3, 5, 8, 6)), everywhere], samples=3)
+    with h5py.File(tmp_path / "one.hdf5", "r+") as file:
+        del file.attrs["n_trajectories"]
+    with pytest.raises(DriftnetError, match="is the same in all trajectories, and the file does not say how many those are"):
+        custom(tmp_path, "data: one.hdf5\n")
+
+
+@pytest.fixture
+def packaged(tmp_path):
+    """A data set that the package the-well has written."""
+    dummy = oracle("the_well.utils.dummy_data")
     for part in ("train", "valid", "test"):
         (tmp_path / "set" / "data" / part).mkdir(parents=True)
         dummy.write_dummy_data(str(tmp_path / "set" / "data" / part / "a.hdf5"))
-    task = custom(tmp_path, "data: set\n")
+    return tmp_path / "set"
+
+
+@pytest.mark.filterwarnings("ignore")  # Of the package's own imports.
+def test_files_that_the_package_has_written_are_read_as_it_reads_them(packaged):
+    task = custom(packaged.parent, "data: set\n")
     assert (task.components, task.static, task.boundary) == (("field_x", "field_y"), ("constant_field",), "periodic")
-    with h5py.File(tmp_path / "set" / "data" / "test" / "a.hdf5") as file:
-        test = Trajectories(tmp_path / "set", task, "test")
-        assert np.array_equal(test[1], np.moveaxis(file["t1_fields/field"][1], -1, 1))
-        assert np.array_equal(test.static([1])[0, 0], file["t0_fields/constant_field"][1])
+    theirs = oracle("the_well.data").WellDataset(str(packaged), well_split_name="test", full_trajectory_mode=True)
+    ours = Trajectories(packaged, task, "test")
+    assert len(ours) == len(theirs) == 2
+    for index in range(2):
+        sample = theirs[index]
+        fields = torch.cat((sample["input_fields"], sample["output_fields"]))
+        assert torch.equal(ours[index], fields.permute(0, 3, 1, 2))
+        assert torch.equal(ours.static([index])[0], sample["constant_fields"].permute(2, 0, 1))
+
+
+def test_a_look_at_what_the_package_has_written_suggests_its_task(packaged):
+    said = inspect(packaged, header=False)
+    assert "data/test/a.hdf5:" in said
+    assert "t1_fields/field  (2, 10, 32, 32, 2) float32" in said
+    (packaged.parent / "looked.yaml").write_text(said[said.index("#") :])
+    assert registry.task(str(packaged.parent / "looked.yaml")).components == ("field_x", "field_y")

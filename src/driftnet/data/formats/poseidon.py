@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def open_poseidon(path: Path, source: Source, channels: tuple[str, ...]) -> Fiel
         size=size,
         static=tuple(name for variable in given for name in variable.channels),
         steady=steady,
-        **_stated(open_container(files[0])),
+        **_stated(files[0], open_container(files[0])),
     )
     return FieldReader(contents, [field], static)
 
@@ -104,8 +105,12 @@ def _attributes(container: Mapping[str, Any]) -> dict[str, str]:
     return {key: value for key, value in getattr(container, "attrs", {}).items() if isinstance(value, str)}
 
 
-def _stated(container: Mapping[str, Any]) -> dict[str, Any]:
+def _stated(path: Path, container: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes, and the split that a generated file was made for."""
     attributes = _attributes(container)
-    made_for = json.loads(attributes.get("split", "null"))
-    return {"attributes": attributes, "split": Split(**made_for) if made_for else None}
+    stated = attributes.get("split")
+    try:
+        split = Split(**{part: index(size) for part, size in json.loads(stated).items()}) if stated else None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DriftnetError(f"{path}: its attribute split does not hold the sizes of three parts: {stated}") from error
+    return {"attributes": attributes, "split": split}

@@ -84,13 +84,21 @@ def _fields(files: list[Path], axes: tuple[str, ...], varying: bool) -> dict[str
     for file in files:
         container = open_container(file)
         for order, group in enumerate(ORDERS):
-            for name, array in container.get(group, {}).items():
-                if _flag(array, "time_varying") == varying:
+            for name in _listed(container.get(group)):
+                if _flag(container[f"{group}/{name}"], "time_varying") == varying:
                     pieces.setdefault(name, []).append(_piece(file, container, f"{group}/{name}", order, axes))
     if any(len(found) != len(files) for found in pieces.values()):
         lacking = next(name for name, found in pieces.items() if len(found) != len(files))
         raise DriftnetError(f"{files[0].parent}: not every file has the field '{lacking}'")
     return {name: Field(tuple(found)) for name, found in pieces.items()}
+
+
+def _listed(group: Any) -> list[str]:
+    """Names of a group's fields, in the order that the file states."""
+    if group is None:
+        return []
+    stated = [_text(name) for name in group.attrs.get("field_names", ())]
+    return sorted(group, key=lambda name: stated.index(name) if name in stated else len(stated))
 
 
 def _piece(file: Path, container: Mapping[str, Any], name: str, order: int, axes: tuple[str, ...]) -> Piece:
@@ -102,7 +110,10 @@ def _piece(file: Path, container: Mapping[str, Any], name: str, order: int, axes
     found = piece(file, container, name, (*samples, *times, *along, *["channel"] * order))
     if samples:
         return found
-    return Piece(file, name, found.axes, found.shape, 0, int(container.attrs["n_trajectories"]))  # pyright: ignore[reportAttributeAccessIssue]
+    attributes: Mapping[str, Any] = container.attrs  # pyright: ignore[reportAttributeAccessIssue]
+    if "n_trajectories" not in attributes:
+        raise DriftnetError(f"{file}: '{name}' is the same in all trajectories, and the file does not say how many those are")
+    return Piece(file, name, found.axes, found.shape, 0, int(attributes["n_trajectories"]))
 
 
 def _flag(array: h5py.Dataset, name: str) -> bool:
