@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 import time
@@ -55,7 +56,7 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("generate NS-PwC --resolution 64 extra", "unexpected argument 'extra'; names come first, then options"),
         (
             "bench dada",
-            "no bench topic is called 'dada'. Did you mean 'data'? Known: data, models, objectives, rollout, solvers, start.",
+            "no bench topic is called 'dada'. Did you mean 'data'? Known: data, models, objectives, ",
         ),
         ("bench data --size 0", "size: 0 is not positive"),
         ("bench data drift-net", "driftnet bench data takes no names"),
@@ -190,3 +191,31 @@ def test_a_group_without_a_value_of_which_a_flag_gives_a_part_is_refused_in_one_
     code, said = fails(capsys, "train", "NS-PwC", "drift-net", "--config", str(path), "--training.steps", "3")
     assert code == 2
     assert said == "driftnet: --training.epochs: it has to have a value\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full: [Errno 28] No space left on device"),
+        (RuntimeError("Unable to flush (errno = 28, 'No space left on device')\n, of"), "the disk is full: Unable to flush"),
+        (PermissionError(errno.EACCES, "Permission denied", "/a/file"), "/a/file: Permission denied"),
+        (MemoryError("Unable to allocate 8 TiB"), "not enough memory: Unable to allocate 8 TiB"),
+    ],
+)
+def test_what_a_person_can_mend_is_said_in_one_line(error, said, capsys, monkeypatch):
+    def failing(names, flags):
+        raise error
+
+    monkeypatch.setitem(COMMANDS, "info", replace(COMMANDS["info"], run=failing))
+    code, line = fails(capsys, "info")
+    assert code == 1
+    assert line.startswith(f"driftnet: {said}")
+
+
+def test_what_nobody_foresaw_shows_where_it_happened(monkeypatch):
+    def failing(names, flags):
+        raise OSError("something else")
+
+    monkeypatch.setitem(COMMANDS, "info", replace(COMMANDS["info"], run=failing))
+    with pytest.raises(OSError, match="something else"):
+        main(["info"])
