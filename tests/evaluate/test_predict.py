@@ -10,6 +10,7 @@ import driftnet
 from driftnet import registry
 from driftnet.cli import main
 from driftnet.data.trajectories import Trajectories
+from driftnet.models.operator import build, unit_statistics
 
 TASK = registry.task("NS-PwC")
 
@@ -49,6 +50,16 @@ def test_it_opens_in_xarray_with_coordinates_units_and_provenance(small_run, giv
     assert found.attrs["task"] == "NS-PwC"
     assert "DriftNet" in json.loads(found.attrs["model"])
     assert len(found.attrs["weights_sha256"]) == len(found.attrs["input_sha256"]) == 64
+
+
+def test_a_grid_that_is_not_periodic_reaches_both_sides_of_the_domain(tmp_path):
+    task = registry.task("Wave-Gauss")
+    model = build(registry.model("conv-unet-tiny"), task, unit_statistics(1, 1))
+    model.save_pretrained(tmp_path / "run")
+    np.save(tmp_path / "mine.npy", np.ones((1, 2, 16, 24), np.float32))
+    found = predicted(tmp_path / "run", tmp_path / "mine.npy", tmp_path / "out.nc", "--steps", "1")
+    assert found.x.values == pytest.approx(np.arange(16) / 15)
+    assert found.y.values == pytest.approx(np.arange(24) / 23)
 
 
 @pytest.mark.parametrize("dims", [("sample", "channel", "x", "y"), ("channel", "x", "y")])

@@ -97,12 +97,12 @@ def _opened(aside: Path, output: Path, needed: int) -> h5netcdf.File:
 def _lay_out(file: h5netcdf.File, task: Task, shape: tuple[int, ...]) -> h5netcdf.Variable:
     """Dimensions, coordinates and the variable, a chunk a state."""
     file.dimensions = dict(zip(DIMENSIONS, shape, strict=True))
-    interval = task.times[1]
+    interval, open_end = task.times[1], task.boundary == "periodic"  # Other grids have a point on each side of the domain.
     coordinates = {
         "sample": (np.arange(shape[0]), "initial state"),
         "time": (interval * np.arange(shape[1]), "physical time"),
-        "x": (np.arange(shape[3]) / shape[3], "position over the domain's length"),
-        "y": (np.arange(shape[4]) / shape[4], "position over the domain's length"),
+        "x": (np.linspace(0, 1, shape[3], endpoint=not open_end), "position over the domain's length"),
+        "y": (np.linspace(0, 1, shape[4], endpoint=not open_end), "position over the domain's length"),
     }
     for name, (values, meaning) in coordinates.items():
         file.create_variable(name, (name,), data=values).attrs.update({"long_name": meaning, "units": "1"})
