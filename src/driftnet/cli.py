@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +12,7 @@ from driftnet.configs import require
 from driftnet.errors import DriftnetError, unknown
 
 FAILURE, INTERRUPTED = 1, 130
+NO_SPACE = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))  # Also in what HDF5 says.
 NO_MEMORY = ("allocate memory", "out of memory", "Storage size calculation overflowed")  # As torch says it.
 
 
@@ -22,15 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except DriftnetError as error:
         _say(error)
         sys.exit(error.exit_code)
-    except OSError as error:
-        if error.filename is None:
+    except (OSError, MemoryError, RuntimeError) as error:
+        reason = _reason(error)
+        if reason is None:
             raise
-        _say(f"{error.filename}: {error.strerror}")
-        sys.exit(FAILURE)
-    except (MemoryError, RuntimeError) as error:
-        if not _asked_for_too_much(error):
-            raise
-        _say(f"not enough memory: {error}")
+        _say(reason)
         sys.exit(FAILURE)
     except KeyboardInterrupt as interrupt:
         _say(str(interrupt) or "interrupted; the same command goes on from there")
@@ -42,8 +41,15 @@ def _say(what: object) -> None:
     print("driftnet:", " ".join(str(what).splitlines()), file=sys.stderr)
 
 
-def _asked_for_too_much(error: Exception) -> bool:
-    return isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY)
+def _reason(error: Exception) -> str | None:
+    """What a person can mend: a file, a full disk, too little memory; None for all else."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if any(sign in str(error) for sign in NO_SPACE):
+        return f"the disk is full: {str(error).splitlines()[0]}"
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
+        return f"not enough memory: {error}"
+    return None
 
 
 def _dispatch(arguments: list[str]) -> str:

@@ -192,6 +192,8 @@ COMMANDS = {
     "predict": Command("RUN INPUT", "Roll out initial states from a NetCDF or npy file; write NetCDF.", predict),
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
     "reproduce": Command("EXPERIMENT...", "Run experiments of the paper, or all of them; go on where it stopped.", reproduce),
-    "bench": Command("TOPIC...", "Measure: data (pairs a second), models or objectives [NAME...] (time and memory).", bench),
+    "bench": Command(
+        "TOPIC...", "Measure time and memory: data, solvers, start; models, objectives, rollout [NAME...].", bench
+    ),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }

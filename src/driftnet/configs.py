@@ -184,6 +184,10 @@ class Recipe:
     training: Training
     trajectories: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what seeds no generator."""
+        require(self.seed >= 0, f"seed: {self.seed} is negative")
+
 
 def to_dict(config: Any) -> dict[str, Any]:
     """A configuration as plain nested values, tuples as lists."""

@@ -31,7 +31,10 @@ def written_aside(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        aside.touch()
+        mode = aside.stat().st_mode
         yield aside
+        aside.chmod(mode)  # safetensors makes files that nobody else may read.
         publish(aside, path)
     except OSError as error:
         raise DriftnetError(f"could not write {path}: {error.strerror or error}") from error

@@ -121,7 +121,7 @@ def run(names: list[str]) -> str:
     folder = _path("run", names)
     if not (folder / "config.yaml").is_file():
         raise DriftnetError(f"{folder} is not a run folder: it has no config.yaml")
-    said = [(folder / "config.yaml").read_text().rstrip()]
+    said = [(folder / "config.yaml").read_text(errors="replace").rstrip()]
     finished = (folder / "provenance.json").is_file()
     said.append(json.dumps(read_json(folder / "provenance.json"), indent=2) if finished else "not finished")
     return "\n".join(said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from multiprocessing import parent_process
+from multiprocessing import active_children, parent_process
 from multiprocessing.connection import wait
 
 
@@ -20,3 +20,9 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def end_workers() -> None:
+    """End the processes that this one started, whatever they are at."""
+    for worker in active_children():
+        worker.terminate()

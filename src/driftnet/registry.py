@@ -93,7 +93,9 @@ BENCHES = {
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
     "objectives": "driftnet.bench.objectives:bench",
+    "rollout": "driftnet.bench.rollout:bench",
     "solvers": "driftnet.bench.solvers:bench",
+    "start": "driftnet.bench.start:bench",
 }
 
 FORMATS = {

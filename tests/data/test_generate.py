@@ -95,7 +95,7 @@ main()
 def finished(path: Path) -> int:
     """Trajectories that the journal has, 0 where there is none yet."""
     journal = path.with_name(path.name + ".journal")
-    return max(0, len(journal.read_text().splitlines()) - 1) if journal.exists() else 0
+    return max(0, len(journal.read_text().splitlines()) - 2) if journal.exists() else 0
 
 
 def test_a_torn_last_line_of_the_journal_is_done_again(reference, tmp_path):
@@ -156,3 +156,26 @@ def test_a_file_that_the_disk_cannot_hold_is_refused_before_it_is_begun(tmp_path
 def test_sizes_that_make_no_sense_are_refused(changes, message, tmp_path):
     with pytest.raises(UsageError, match=message):
         job(tmp_path / "NS-PwC.nc", **changes)
+
+
+def test_a_ctrl_c_ends_it_with_its_workers_at_once_and_not_after_what_they_are_at(zygote, tmp_path):
+    path = tmp_path / "NS-PwC.nc"
+    fine = "--resolution 128 --split.train 14 --split.validation 1 --split.test 1 --batch 8 --workers 2"  # Over 20 s a batch.
+    child = zygote.start(["generate", "NS-PwC", "--output", path, *fine.split()], tmp_path / "said")
+    while len(started := children(child.pid)) < 2 or not path.with_name("NS-PwC.nc.journal").exists():
+        assert child.poll() is None, child.said()
+        time.sleep(0.05)
+    time.sleep(3)  # They import torch first.
+    child.send(signal.SIGINT)
+    asked = time.monotonic()
+    assert child.wait() == 130
+    assert "driftnet: interrupted; the same command goes on from there" in child.said()
+    while any(Path(f"/proc/{pid}").exists() for pid in started):
+        time.sleep(0.05)
+    assert time.monotonic() - asked < 10
+    assert path.with_name("NS-PwC.nc.partial").exists()
+
+
+def children(pid: int) -> list[str]:
+    """Processes that a process has started."""
+    return [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]

@@ -8,10 +8,38 @@ from driftnet.reproduce.claims import judge, sentence
 from driftnet.reproduce.measures import Cell, ratio, text
 from driftnet.reproduce.recipes import Claim, Experiment, Grid, Row
 from driftnet.reproduce.store import Store
-from driftnet.reproduce.tables import Place, Results, by_measure, figure, markdown, ours
+from driftnet.reproduce.tables import Place, Results, by_measure, by_task, figure, markdown, ours
 
 ROWS = {name: Row("drift-net") for name in ("DRIFT-Net", "scOT", "FNO")}
 GRIDS = (Grid(0.5, "interpolated"), Grid())
+
+
+SLOWER = Claim("faster", "lower", "DRIFT-Net", ("scOT",), "rollout_seconds")
+
+
+def timed(*devices: str) -> Results:
+    """A second and two of DRIFT-Net and scOT, each measured on a device."""
+    made = results({})
+    for row, seconds, device in zip(("DRIFT-Net", "scOT"), (1.0, 2.0), devices, strict=True):
+        found = {"rollout_seconds": seconds, "provenance": {"device": device, "workers": 2}}
+        made.cells[Place("NS-PwC", "ours", row, Grid())] = Cell((found,), 1)
+    return made
+
+
+def test_seconds_of_two_machines_are_not_compared():
+    assert outcomes(SLOWER, timed("a card", "a card")) == ["seen"]
+    assert outcomes(SLOWER, timed("a card", "a processor")) == ["not testable here"]
+    assert "measured on different machines" in sentence(SLOWER, timed("a card", "a processor"))
+
+
+def test_a_table_of_seconds_says_on_what_each_row_was_measured():
+    head, first, second, third = by_task(timed("a card", "a processor"), "rollout_seconds", "ours")
+    assert (head[-1], first[-1], second[-1], third[-1]) == (
+        "measured on",
+        "a card, 2 at once",
+        "a processor, 2 at once",
+        "missing",
+    )
 
 
 def results(
@@ -79,7 +107,7 @@ def test_flat_is_within_five_per_cent_from_grid_to_grid(coarse, outcome):
 
 def test_a_sentence_states_our_change_its_interval_and_the_papers():
     said = sentence(LOWER, results({"DRIFT-Net": [0.1], "scOT": [0.2]}))
-    assert said.startswith("lower. ours frame: **seen** NS-PwC, DRIFT-Net against scOT (-50 %, 95 % interval -5")
+    assert said.startswith("Lower. Ours frame: **seen** NS-PwC, DRIFT-Net against scOT (-50 %, 95 % interval -5")
     assert said.endswith("paper -54 %).")
 
 
@@ -105,8 +133,23 @@ def test_blown_up_rollouts_show_their_median_and_their_share():
     assert ours(Cell(({"left_out": "no such grid"},), 1), "final") == "none"
 
 
+def test_a_training_that_diverged_says_so():
+    lost, kept = {"diverged": "the loss is nan"}, {"trajectories": {"final": [0.1, 0.2]}}
+    assert ours(Cell((lost, lost), 2), "final") == "diverged"
+    assert ours(Cell((lost, kept), 2), "final").endswith("(1 of 2 seeds)")
+    found = results({"DRIFT-Net": [0.1], "scOT": [0.2]})
+    found.cells[Place("NS-PwC", "ours", "scOT", Grid())] = Cell((lost, lost, lost), 3)
+    assert "a training diverged" in sentence(LOWER, found)
+
+
 def test_numbers_are_short():
-    assert [text(value) for value in (0.012345, 12.345, 12345.6, np.inf)] == ["0.0123", "12.3", "12346", "infinite"]
+    assert [text(value) for value in (0.012345, 12.345, 12345.6, 4e8, np.inf)] == [
+        "0.0123",
+        "12.3",
+        "12346",
+        "4e+08",
+        "infinite",
+    ]
 
 
 def test_the_papers_figures_are_those_it_states_in_words():

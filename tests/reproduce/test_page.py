@@ -1,21 +1,30 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from driftnet.cli import main
 from driftnet.reproduce.page import anchor, page, read
 from driftnet.reproduce.recipes import read_cookbook
 from driftnet.reproduce.store import Store
 
 PAGE = Path("docs/results.md")
+PAGES = {"laptop": PAGE, **{path.stem.partition("-")[2]: path for path in Path("docs").glob("results-*.md")}}
 
 
-def test_the_committed_page_is_what_the_committed_results_say():
-    book, store = read_cookbook(Path("recipes"), "laptop"), Store.open(Path("results/laptop"))
-    assert PAGE.read_text() == page(book, store, PAGE, read(book, store)), "driftnet reproduce all --render writes it"
+@pytest.mark.parametrize("scale", PAGES)
+def test_the_committed_page_is_what_the_committed_results_say(scale):
+    book, store, path = read_cookbook(Path("recipes"), scale), Store.open(Path("results") / scale), PAGES[scale]
+    assert path.read_text() == page(book, store, path, read(book, store)), "driftnet reproduce all --render writes it"
 
 
-def test_every_link_of_the_page_leads_somewhere():
-    text = PAGE.read_text()
+def test_committed_results_have_a_page():
+    assert {path.name for path in Path("results").glob("*/") if any(path.glob("*.jsonl"))} <= set(PAGES)
+
+
+@pytest.mark.parametrize("scale", PAGES)
+def test_every_link_of_the_page_leads_somewhere(scale):
+    text = PAGES[scale].read_text()
     headings = {anchor(line.lstrip("# ")) for line in text.splitlines() if line.startswith("#")}
     for target in re.findall(r"\]\(([^)]+)\)", text):
         assert target[1:] in headings if target.startswith("#") else (PAGE.parent / target).exists(), target

@@ -112,6 +112,30 @@ def test_every_scale_expands(scale):
     assert all(next(expand(each, book)) for each in book.experiments.values())
 
 
+def test_a_scale_can_hold_some_experiments_with_some_of_their_rows():
+    book = read_cookbook(Path("recipes"), "h200")
+    assert list(book.experiments) == ["main", "efficiency", "resolution-scaling"]
+    assert list(book.experiments["main"].rows) == ["DRIFT-Net", "scOT", "FNO"]
+    assert [claim.than for claim in book.experiments["main"].claims] == [("scOT",), ("FNO",)]
+    assert len(book.experiments["efficiency"].rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("kept", "message"),
+    [
+        ({"frist": []}, "no experiment is called 'frist'. Did you mean 'first'?"),
+        ({"first": ["FNOO"]}, "no row of first is called 'FNOO'. Did you mean 'FNO'?"),
+    ],
+)
+def test_a_scale_of_what_does_not_exist_is_answered_in_one_line(kept, message, recipes, capsys):
+    path = recipes / "scales" / "laptop.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "experiments": kept}))
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "all", "--recipes", str(recipes), "--dry-run"])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -11,6 +11,12 @@ import pytest
 import yaml
 
 from driftnet.cli import main
+from driftnet.reproduce import work
+from driftnet.reproduce.parts import expand
+from driftnet.reproduce.provenance import commit
+from driftnet.reproduce.recipes import read_cookbook
+from driftnet.train.engine import NotFinite
+from tests.reproduce.conftest import make_recipes
 
 PARTS = 3 + 6  # DRIFT-Net, FNO, DRIFT-Net with half the data, and the baselines.
 
@@ -34,8 +40,6 @@ def trainings(recipes: Path) -> dict[Path, int]:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory, request):
     """A finished suite, killed with SIGKILL on its way and started again; with what was there in between."""
-    from tests.reproduce.conftest import make_recipes
-
     recipes = make_recipes(tmp_path_factory.mktemp("suite"))
     start = [sys.executable, "-m", "driftnet", *command(recipes)]
     victim = subprocess.Popen(start, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -121,16 +125,45 @@ def test_two_processes_do_not_share_a_folder_of_results(done, capsys):
 
 
 def test_time_that_is_up_begins_nothing(tmp_path, capsys):
-    from tests.reproduce.conftest import make_recipes
-
     recipes = make_recipes(tmp_path)
     main(command(recipes, "--until=1e-9"))
     assert f"0 of {PARTS} parts are there; {PARTS} are missing, the same command goes on" in capsys.readouterr().out
 
 
+def test_a_training_that_diverges_is_a_result(tmp_path, monkeypatch):
+    def diverge(*_, **__):
+        raise NotFinite("the loss is nan at batch 3; the state before it is in some/folder")
+
+    monkeypatch.setattr(work, "train", diverge)
+    book = read_cookbook(make_recipes(tmp_path), "laptop")
+    need = next(entry.need for entry in expand(book.experiments["first"], book) if entry.need.fit)
+    (found,) = work.make_parts((need,), work.Workshop(tmp_path, "cpu"))
+    assert found["diverged"] == "the loss is nan at batch 3"
+    assert found["provenance"]["workers"] == 1
+
+
+def test_kinds_of_parts_can_be_run_alone(tmp_path, capsys):
+    recipes = make_recipes(tmp_path)
+    main(command(recipes, "--kinds=[baseline]"))
+    assert "6 of 6 parts are there" in capsys.readouterr().out
+    assert {line["kind"] for line in lines(recipes)} == {"baseline"}
+    with pytest.raises(SystemExit):
+        main(command(recipes, "--kinds=[costs]"))
+    assert capsys.readouterr().err == "driftnet: all: nothing of costs in it\n"
+
+
+def test_a_copy_without_history_is_told_its_commit(monkeypatch):
+    monkeypatch.setenv("DRIFTNET_COMMIT", "0123456789ab")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess((), 128, "", ""))
+    commit.cache_clear()
+    assert commit() == "0123456789ab"
+    commit.cache_clear()
+
+
 def test_results_say_where_they_come_from(done):
     for line in lines(done[0]):
-        assert {"commit", "device", "when", "wall_seconds"} <= set(line["provenance"])
+        assert {"commit", "device", "workers", "when", "wall_seconds"} <= set(line["provenance"])
+        assert line["provenance"]["device"].endswith(f", {os.cpu_count()} cores")
         assert line["versions"]["torch"]
         assert line["settings"]["data"]["seed"] == 0
         assert os.cpu_count() == line["machine"]["cores"]

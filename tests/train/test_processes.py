@@ -239,7 +239,6 @@ def test_torchrun_starts_a_killed_worker_again_and_ends_once(small_data, two, tm
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"},
     )
     while not reached(folder(tmp_path)) and run.poll() is None:
         time.sleep(0.02)
@@ -295,6 +294,16 @@ def test_a_device_that_is_none_is_refused_in_one_line():
     if not torch.cuda.is_available():
         with pytest.raises(UsageError, match="'cuda' cannot be used on this machine"):
             device_of("cuda", Launch())
+
+
+def test_a_gpu_is_made_the_current_one_only_where_it_has_a_number(monkeypatch):
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    assert device_of("cuda", Launch()) == torch.device("cuda")  # torch.cuda.set_device refuses a device without one.
+    assert not chosen
+    assert device_of("cuda", Launch(rank=1, size=2, local=1)) == device_of("cuda:1", Launch()) == torch.device("cuda:1")
+    assert chosen == [torch.device("cuda:1")] * 2
 
 
 def test_more_parts_than_pairs_are_refused(small_data, tmp_path, capsys):

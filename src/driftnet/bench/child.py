@@ -44,7 +44,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
         "parameters_as_reals": count_parameters(model, complex_once=False),
         "peak_bytes": peak,
         "step_seconds": steps,
-        "forward_seconds": timed(_forward(model, batch.states[0], batch.static), case["steps"], device),
+        "forward_seconds": timed(_forward(model, *_first(batch, case.get("forward_batch"))), case["steps"], device),
         "flops": flops(model.network.eval(), torch.cat((batch.states[0], batch.static), 1)[:1]),
     }
 
@@ -55,6 +55,11 @@ def _config(name: str, objective: Objective) -> ModelConfig:
     if objective.kind == "all-to-all" and hasattr(config, "backbone"):
         return replace(config, backbone=replace(config.backbone, lead_time=True))
     return config
+
+
+def _first(batch: Batch, size: int | None) -> tuple[Tensor, Tensor]:
+    """What a forward pass is given: the states and static channels of the first samples, or of all."""
+    return batch.states[0][:size], batch.static[:size]
 
 
 def _inputs(task: Task, objective: Objective, size: tuple[int, int]) -> Batch:

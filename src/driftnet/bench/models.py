@@ -28,6 +28,8 @@ class Case:
     batch: int
     device: str
     steps: int
+    forward_batch: int | None = None
+    """Of forward passes, where it is another."""
 
 
 def bench(names: list[str], options: BenchModelsOptions) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import escape
 from multiprocessing import get_context
 from typing import Any
 
@@ -15,13 +16,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from driftnet import registry
+from driftnet.data.formats.containers import readable
 from driftnet.data.jobs import Job, layout
+from driftnet.data.journal import finished_by, line_of, seal, seal_again
 from driftnet.data.store import Array, data_offsets, lay_out, read_layout, refuse_full_disk, write_in_place
-from driftnet.errors import UsageError
-from driftnet.files import locked, publish
+from driftnet.errors import DriftnetError, UsageError
+from driftnet.files import locked, publish, write_text
 from driftnet.pdes.initial import trajectory_generator
 from driftnet.pdes.solver import Solver, solver_of
-from driftnet.processes import end_with_parent
+from driftnet.processes import end_with_parent, end_workers
 from driftnet.progress import progress
 from driftnet.tasks.base import Task
 
@@ -43,15 +46,15 @@ def generate(job: Job, overwrite: bool) -> str:
 def _already_there(job: Job) -> str:
     import h5py
 
-    with h5py.File(job.output, "r") as file:
+    with readable(job.output), h5py.File(job.output, "r") as file:
         if file.attrs.get("recipe") == job.recipe:
             return f"{job.output} is already complete"
     raise UsageError(f"{job.output} exists and was made by another recipe; give --overwrite to replace it")
 
 
 def _forget(job: Job) -> None:
-    job.journal.unlink(missing_ok=True)
-    job.partial.unlink(missing_ok=True)
+    for path in (job.journal, job.partial, *job.journal.parent.glob(f".{escape(job.journal.name)}.*")):
+        path.unlink(missing_ok=True)
 
 
 def _resume(job: Job) -> set[int]:
@@ -59,12 +62,13 @@ def _resume(job: Job) -> set[int]:
     if not (job.partial.exists() and job.journal.exists()):
         _begin(job)
         return set()
-    recipe, _, lines = job.journal.read_text().partition("\n")
+    with readable(job.journal):
+        recipe, sealed, *lines = job.journal.read_text().split("\n")[:-1]  # After the last line end may be half a line.
     if recipe != job.recipe:
         raise UsageError(f"{job.partial} was begun by another recipe; give --overwrite to start again")
-    whole = lines[: lines.rfind("\n") + 1].splitlines()  # The last line may be torn.
-    ranges = [range(*map(int, line.split())) for line in whole]
-    return {index for finished in ranges for index in finished}
+    if sealed != seal_again(job.partial, sealed):
+        raise DriftnetError(f"{job.partial} is damaged; give --overwrite to start again")
+    return {index for line in lines for index in finished_by(line)}
 
 
 def _begin(job: Job) -> None:
@@ -78,7 +82,8 @@ def _begin(job: Job) -> None:
     for array in planned.arrays:
         if not array.sampled:
             write_in_place(job.partial, [(offsets[array.name], constants[array.name].astype(array.dtype))])
-    job.journal.write_text(job.recipe + "\n")
+    filled = [(offsets[array.name], offsets[array.name] + array.bytes) for array in planned.arrays if array.sampled]
+    write_text(job.journal, f"{job.recipe}\n{seal(job.partial, filled)}\n")
 
 
 def _solver(job: Job) -> Solver[Any]:
@@ -88,7 +93,8 @@ def _solver(job: Job) -> Solver[Any]:
 
 def _simulate_missing(job: Job, finished: set[int]) -> None:
     missing = _batches(job, finished)
-    arrays = tuple(array for array in read_layout(job.partial).arrays if array.sampled)
+    with readable(job.partial):
+        arrays = tuple(array for array in read_layout(job.partial).arrays if array.sampled)
     work = _Work(job, arrays, data_offsets(job.partial))
     workers = min(job.workers, len(missing))
     with (
@@ -97,7 +103,7 @@ def _simulate_missing(job: Job, finished: set[int]) -> None:
         _runner(workers) as run,
     ):
         for done in run(work, missing):
-            journal.write(f"{done.start} {done.stop}\n")
+            journal.write(line_of(done))
             journal.flush()
             advance(len(done))
 
@@ -158,5 +164,8 @@ def _runner(workers: int) -> Iterator:
 
     try:
         yield run
+    except BaseException:
+        end_workers()  # What they were at is made again; a batch takes minutes on a fine grid.
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from driftnet import registry
-from driftnet.data.formats.containers import HDF5_SUFFIXES, SUFFIXES, Array, array_names, find_array, open_container
+from driftnet.data.formats.containers import HDF5_SUFFIXES, SUFFIXES, Array, array_names, find_array, open_container, readable
 from driftnet.data.formats.fields import AXES
 from driftnet.data.formats.reader import Contents
 from driftnet.data.formats.recognise import recognise
@@ -55,6 +55,11 @@ class Values:
 
 def inspect(path: Path, header: bool) -> str:
     """All that can be said of a file or folder of data."""
+    with readable(path):
+        return _inspect(path, header)
+
+
+def _inspect(path: Path, header: bool) -> str:
     kind, files = recognise(path), _files(path)
     said = [f"{path}: {_names_of(kind)}"]
     for file in files:

@@ -85,6 +85,7 @@ def plan(task: Task, **changes: object) -> Job:
     for name in ("workers", "batch", "shards"):
         require(getattr(job, name) > 0, f"{name}: {getattr(job, name)} is not positive")
     require(job.resolution >= 8 and job.resolution % 2 == 0, f"resolution: {job.resolution} is not even and at least 8")
+    require(job.seed >= 0, f"seed: {job.seed} is negative")
     require(job.snapshots >= 2, f"snapshots: {job.snapshots} leaves no step")
     require(not task.steady or job.snapshots == 2, f"snapshots: {task.name} is steady, its one step has 2")
     require(0 <= job.shard < job.shards, f"shard: {job.shard} is none of 0 to {job.shards - 1}")

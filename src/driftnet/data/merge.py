@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from driftnet.data.formats.containers import readable
 from driftnet.data.store import Array, Layout, data_offsets, lay_out, read_layout, refuse_full_disk, write_in_place
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.files import locked, publish, refuse_existing
@@ -44,7 +45,8 @@ def _read(path: Path) -> Layout:
         begun = path.with_name(path.name + ".partial").exists()
         why = "it is not finished; the command that began it goes on from there" if begun else "there is no such file"
         raise DriftnetError(f"could not merge {path}: {why}")
-    layout = read_layout(path)
+    with readable(path):
+        layout = read_layout(path)
     if "shard" not in layout.attributes or "recipe" not in layout.attributes:
         raise UsageError(f"could not merge {path}: it is not a shard that 'driftnet generate --shards' made")
     return layout

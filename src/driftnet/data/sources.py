@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from driftnet.data.formats.containers import readable
 from driftnet.data.loading import Loading
 from driftnet.data.trajectories import Trajectories
 
@@ -115,7 +116,7 @@ def _extent(trajectories: Trajectories) -> tuple[int, int] | None:
     path = trajectories.stored.path
     if trajectories.stored.format != "poseidon" or not path.is_file():
         return None
-    with h5py.File(path, "r") as file:
+    with readable(path), h5py.File(path, "r") as file:
         variable = file.get(trajectories.task.source.variable)
         if not isinstance(variable, h5py.Dataset) or variable.id.get_offset() is None:
             return None

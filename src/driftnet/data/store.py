@@ -145,7 +145,7 @@ def refuse_full_disk(path: Path, needed: int) -> None:
     """Nothing is begun that cannot be finished; `path` is in a folder that exists."""
     space = os.statvfs(path.parent)
     if needed > space.f_bavail * space.f_frsize:
-        raise DriftnetError(f"{path} needs {needed / 1e9:.1f} GB; the disk has less left")
+        raise DriftnetError(f"{path} needs {needed / 1e6:,.1f} MB; the disk has less left")
 
 
 def _believe_size(path: Path, variable: h5py.Dataset) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import prod
 from pathlib import Path
 
 import h5netcdf
@@ -13,8 +14,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from driftnet.configs import to_dict
+from driftnet.data.formats.containers import readable
+from driftnet.data.store import refuse_full_disk
 from driftnet.devices import exact_arithmetic
-from driftnet.errors import DriftnetError, UsageError
+from driftnet.errors import UsageError
+from driftnet.evaluate.results import HDF5_EXTRA
 from driftnet.files import checksum, refuse_existing, versions, written_aside
 from driftnet.models.operator import direct_states, states
 from driftnet.models.saved import WEIGHTS, describe, load, require_lead_times
@@ -38,8 +42,9 @@ def predict(run: Path, source: Path, options: PredictOptions) -> str:
     torch.manual_seed(options.seed)
     rolled = (direct_states if options.direct else states)(model, initial, static, options.steps)
     state = next(rolled)  # A grid that does not fit the model is refused before a file is begun.
-    with written_aside(options.output) as aside, h5netcdf.File(aside, "w") as file:
-        values = _lay_out(file, task, (len(initial), options.steps + 1, *initial.shape[1:]))
+    shape = (len(initial), options.steps + 1, *initial.shape[1:])
+    with written_aside(options.output) as aside, _opened(aside, options.output, 4 * prod(shape)) as file:
+        values = _lay_out(file, task, shape)
         file.attrs.update(_provenance(run, source, options))
         values[:, 0], values[:, 1] = initial.cpu().numpy(), state.cpu().numpy()
         with progress("predict", options.steps, 1) as advance:
@@ -55,10 +60,8 @@ def read_states(source: Path, task: Task) -> Float[ndarray, "b c x y"]:
     """Initial states (sample, channel, x, y) or one (channel, x, y), static channels last; refused unless whole and finite."""
     if not source.is_file():
         raise UsageError(f"there is no file {source}")
-    try:
+    with readable(source):
         values = np.load(source, allow_pickle=False) if source.suffix == ".npy" else _from_netcdf(source, task)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise DriftnetError(f"could not read {source}: {str(error).splitlines()[0]}") from error
     wanted = (*task.components, *task.static)
     values = values[None] if values.ndim == 3 else values
     if values.ndim != 4 or values.shape[1] != len(wanted) or 0 in values.shape or values.dtype.kind not in "fiu":
@@ -83,6 +86,12 @@ def _from_netcdf(source: Path, task: Task) -> ndarray:
             raise UsageError(f"{source}: '{name}' holds no values")
         # A data file may carry channels that are not the task's, a tracer for instance.
         return variable[:, 0, : len(task.components) + len(task.static)] if variable.ndim == 5 else variable[:]
+
+
+def _opened(aside: Path, output: Path, needed: int) -> h5netcdf.File:
+    """A file to write so many bytes to; HDF5 takes the process down where it meets a full disk."""
+    refuse_full_disk(output, needed + needed // 100 + HDF5_EXTRA)
+    return h5netcdf.File(aside, "w")
 
 
 def _lay_out(file: h5netcdf.File, task: Task, shape: tuple[int, ...]) -> h5netcdf.Variable:

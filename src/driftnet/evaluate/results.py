@@ -17,6 +17,7 @@ import xarray as xr
 
 from driftnet import registry
 from driftnet.configs import Convention, Evaluation
+from driftnet.data.store import refuse_full_disk
 from driftnet.errors import DriftnetError, UsageError
 from driftnet.evaluate.derived import PUBLISHED
 from driftnet.files import checksum, written_aside
@@ -24,6 +25,7 @@ from driftnet.metrics.summary import bootstrap
 from driftnet.tasks.base import Task
 
 METRICS_FILE = "metrics.nc"
+HDF5_EXTRA = 1_000_000  # Bytes for the structure of a file, generously.
 
 WITHOUT_MEANING = ("examples",)  # Settings that change no number.
 
@@ -34,6 +36,7 @@ _SEAL_BYTES = len(_SEAL) + 64
 def save_metrics(path: Path, results: xr.Dataset) -> None:
     """Write results, as a whole or not at all."""
     with written_aside(path) as aside:
+        refuse_full_disk(path, results.nbytes + HDF5_EXTRA)  # HDF5 takes the process down where it meets a full disk.
         results.to_netcdf(aside, engine="h5netcdf")
         seal = _SEAL + checksum(aside).encode()
         with aside.open("ab") as stream:

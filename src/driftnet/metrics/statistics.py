@@ -41,7 +41,7 @@ class Moments:
 
     def add(self, fields: Float[Tensor, "t c x y"]) -> None:
         """Take in a block of values."""
-        means, deviations = (torch.stack(each).cpu() for each in zip(*map(_moments, fields), strict=True))
+        means, deviations = _moments(fields)
         mean, points = means.mean(0), fields[0, 0].numel()
         count = points * len(fields)
         shift, total = mean - self.mean, self.count + count
@@ -56,9 +56,18 @@ class Moments:
         return self.deviations / self.count
 
 
-def _moments(snapshot: Float[Tensor, "c x y"]) -> tuple[Float[Tensor, " c"], Float[Tensor, " c"]]:
-    """Mean and sum of squared deviations; one snapshot in float64 stays in a processor's cache, a trajectory does not."""
-    values = snapshot.flatten(1).double()
-    mean = values.mean(1)
-    values = values - mean[:, None]
+def _moments(fields: Float[Tensor, "t c x y"]) -> list[Float[Tensor, "t c"]]:
+    """Mean and sum of squared deviations of every snapshot, on the CPU.
+
+    One snapshot in float64 stays in a processor's cache, a trajectory does not; a device takes a trajectory at once.
+    """
+    blocks = fields.split(1) if fields.device.type == "cpu" else (fields,)
+    means, deviations = zip(*map(_moments_at_once, blocks), strict=True)
+    return list(torch.stack((torch.cat(means), torch.cat(deviations))).cpu())
+
+
+def _moments_at_once(fields: Float[Tensor, "t c x y"]) -> tuple[Float[Tensor, "t c"], Float[Tensor, "t c"]]:
+    values = fields.flatten(2).double()
+    mean = values.mean(2)
+    values = values - mean[..., None]
     return mean, torch.linalg.vecdot(values, values)

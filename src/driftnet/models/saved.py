@@ -118,7 +118,13 @@ def recipe_of(run: Path) -> Recipe:
         values = yaml.safe_load(path.read_text())
         training = from_dict(Training, values["training"], "training.")
         return Recipe(
-            task.name, run.resolve().parent.name, values["data"], values["seed"], config, training, values.get("trajectories")
+            task.name,
+            run.resolve().parent.name,
+            str(values["data"]),
+            values["seed"],
+            config,
+            training,
+            values.get("trajectories"),
         )
-    except (OSError, yaml.YAMLError, KeyError, TypeError, UsageError) as error:
-        raise DriftnetError(f"could not read {path}: {error}") from error
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError, UsageError) as error:
+        raise DriftnetError(f"could not read {path}: {' '.join(str(error).split())}") from error

@@ -92,6 +92,27 @@ class BenchObjectivesOptions:
 
 
 @dataclass(frozen=True)
+class BenchRolloutOptions:
+    """Options of `driftnet bench rollout`."""
+
+    task: str = "NS-PwC"
+    """The task that decides channels and boundary."""
+    resolution: int = 64
+    """Points along an axis."""
+    batch: int = 16
+    """States that are rolled out together."""
+    steps: int = 100
+    """Length of the rollout."""
+    threads: int = 1
+    """CPU threads."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing to measure."""
+        for name in ("resolution", "batch", "steps", "threads"):
+            require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not positive")
+
+
+@dataclass(frozen=True)
 class BenchSolversOptions:
     """Options of `driftnet bench solvers`."""
 
@@ -146,11 +167,28 @@ class BenchSpeedOptions:
             require(size > 0 and size % 32 == 0, f"{size} points along an axis are not a multiple of 32")
 
 
+@dataclass(frozen=True)
+class BenchStartOptions:
+    """Options of `driftnet bench start`."""
+
+    threads: ClassVar[int] = 1
+    data: Path | None = None
+    """A file of NS-PwC to train on; one of the demo's size is made where not given."""
+    repeats: int = 5
+    """How often everything is started, in turns."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing to measure."""
+        require(self.repeats > 0, f"repeats: {self.repeats} is not positive")
+
+
 BENCH: dict[str, type] = {
     "speed": BenchSpeedOptions,
     "data": BenchDataOptions,
     "models": BenchModelsOptions,
     "objectives": BenchObjectivesOptions,
+    "rollout": BenchRolloutOptions,
     "solvers": BenchSolversOptions,
+    "start": BenchStartOptions,
 }
 """Options of every topic of `driftnet bench`."""

@@ -18,6 +18,8 @@ class ReproduceOptions:
     """laptop, workstation or paper: a file of recipes/scales."""
     tasks: tuple[str, ...] = ()
     """Of these tasks only; all of the experiments where not given."""
+    kinds: tuple[Literal["errors", "baseline", "bounds", "costs"], ...] = ()
+    """Of these kinds only: models, rows without training, bounds, costs; all where not given."""
     dry_run: bool = False
     """Show the plan and its cost, and stop."""
     render: bool = False

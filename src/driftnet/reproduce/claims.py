@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from driftnet.report.paper import published
-from driftnet.reproduce.measures import PER_TRAJECTORY, Cell, ratio
+from driftnet.reproduce.measures import OF_A_MACHINE, PER_TRAJECTORY, Cell, ratio
 from driftnet.reproduce.recipes import Claim, Grid
 from driftnet.reproduce.tables import Results, grid_name
 
@@ -45,8 +45,8 @@ def sentence(claim: Claim, results: Results) -> str:
         parts = []
         for outcome, group in groupby(sorted(verdicts, key=lambda each: ORDER.index(each.outcome)), lambda each: each.outcome):
             parts.append(f"**{outcome}** {'; '.join(f'{each.where} ({each.detail})' for each in group)}")
-        said.append(f"{f'{frame} frame: ' if frame else ''}{'. '.join(parts)}")
-    return f"{claim.says}. " + ". ".join(said[:1] + [each[0].upper() + each[1:] for each in said[1:]]) + "."
+        said.append(f"{f'{frame.capitalize()} frame: ' if frame else ''}{'. '.join(parts)}")
+    return f"{claim.says[0].upper()}{claim.says[1:]}. {'. '.join(said)}."
 
 
 def _lower(claim: Claim, results: Results, task: str, frame: str) -> Iterator[Verdict]:
@@ -88,8 +88,10 @@ def _untestable(mine: Cell, other: Cell, measure: str) -> str:
     """Why two cells cannot be compared, or nothing."""
     found = [cell.values(measure) for cell in (mine, other)]
     if any(values is None for values in found):
-        return "a result is missing"
-    if measure in PER_TRAJECTORY and min(len(mine.found), len(other.found)) < SEEDS:
+        return "a training diverged" if mine.diverged or other.diverged else "a result is missing"
+    if measure in OF_A_MACHINE and mine.places != other.places:
+        return "measured on different machines"
+    if measure in PER_TRAJECTORY and min(len(values) for values in found if values is not None) < SEEDS:
         return "fewer than two seeds"
     if all(values is not None and np.isinf(np.median(values)) for values in found):
         return "both blow up"

@@ -8,7 +8,7 @@ from pathlib import Path
 from driftnet import registry
 from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.options.reproduce import ReproduceOptions
-from driftnet.reproduce.parts import Entry, expand
+from driftnet.reproduce.parts import KINDS, Entry, expand
 from driftnet.reproduce.plan import Estimate, show
 from driftnet.reproduce.recipes import Cookbook, chosen, read_cookbook
 from driftnet.reproduce.store import Store
@@ -17,7 +17,7 @@ from driftnet.reproduce.store import Store
 def reproduce(names: list[str], options: ReproduceOptions) -> str:
     """Run experiments by name, or plan, render or try them; returns what happened."""
     book = read_cookbook(options.recipes, options.scale)
-    entries = selected(names, book, options.tasks)
+    entries = selected(names, book, options.tasks, options.kinds)
     store = Store.open(options.results / options.scale)
     any_code = options.code == "any"
     if options.dry_run:
@@ -38,16 +38,17 @@ def reproduce(names: list[str], options: ReproduceOptions) -> str:
     return _done(entries, store, any_code)
 
 
-def selected(names: list[str], book: Cookbook, tasks: Sequence[str]) -> list[Entry]:
-    """The entries of the experiments, of some tasks only where any are named."""
+def selected(names: list[str], book: Cookbook, tasks: Sequence[str], kinds: Sequence[str] = ()) -> list[Entry]:
+    """The entries of the experiments, of some tasks or kinds only where any are named."""
     for task in tasks:
         if task not in registry.TASKS:
             raise unknown("task", task, registry.TASKS)
     experiments = chosen(book, names)
-    entries = [entry for each in experiments for entry in expand(each, book) if not tasks or entry.task in tasks]
-    if not entries:
-        raise UsageError(f"{', '.join(names)}: nothing of {', '.join(tasks)} in it")
-    return entries
+    entries = [entry for each in experiments for entry in expand(each, book)]
+    kept = [each for each in entries if each.task in (tasks or (each.task,)) and each.need.part.kind in (kinds or KINDS)]
+    if not kept:
+        raise UsageError(f"{', '.join(names)}: nothing of {', '.join((*tasks, *kinds))} in it")
+    return kept
 
 
 def _page(scale: str) -> Path:

@@ -10,6 +10,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from driftnet.errors import unknown
+from driftnet.reproduce.provenance import place
 from driftnet.reproduce.store import Result
 
 Values = Float[ndarray, "seed n"]
@@ -54,6 +55,17 @@ PER_RUN = {
     "defect_measured": Measure("defect, measured"),
 }
 MEASURES = {**PER_TRAJECTORY, **PER_RUN}
+OF_A_MACHINE = (
+    "training_seconds",
+    "rollout_seconds",
+    "step_seconds",
+    "epoch_seconds",
+    "forward_seconds",
+    "throughput",
+    "peak_bytes",
+)
+
+LARGE = 1e6  # From here on numbers of tables have an exponent.
 
 BOUNDS = {
     "lemma_product": ("network", "lemma"),
@@ -79,6 +91,16 @@ class Cell:
             raise unknown("measure", name, MEASURES)
         rows = [row for result in self.found if (row := _row(result, name)) is not None]
         return np.array(rows, dtype=float) if rows else None
+
+    @property
+    def places(self) -> list[str]:
+        """Where its results were computed."""
+        return sorted({place(result["provenance"]) for result in self.found if "provenance" in result})
+
+    @property
+    def diverged(self) -> int:
+        """Trainings whose loss ceased to be a number."""
+        return sum("diverged" in result for result in self.found)
 
     @property
     def left_out(self) -> str:
@@ -134,4 +156,4 @@ def text(value: float, digits: int = 3) -> str:
     """A number of a few digits for a table."""
     if not np.isfinite(value):
         return "infinite"
-    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    return f"{value:.0f}" if 10**digits <= abs(value) < LARGE else f"{value:.{digits}g}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from driftnet.reproduce import figures, tables
 from driftnet.reproduce.claims import sentence
 from driftnet.reproduce.measures import MEASURES
 from driftnet.reproduce.parts import expand
+from driftnet.reproduce.provenance import place
 from driftnet.reproduce.recipes import Cookbook, Experiment
 from driftnet.reproduce.store import Result, Store
 from driftnet.reproduce.tables import Results
@@ -20,10 +20,15 @@ HOW_TO_READ = """\
 Errors are relative L1 in closed loop at T*, in physical units, per quantity and then averaged, in per cent, mean over the
 test trajectories. In brackets: the 95 % interval from resampling seeds and trajectories. "paper": the figure that the
 paper printed, at its own scale. Where a rollout blows up, the median and the share of trajectories that do. "missing": not
-run yet; "none": does not exist. Rows in small letters need no training: zero, persistence, the training mean (climatology),
-and the solver of the data on the full grid, on half and on a quarter of it, with the viscosity of the full one. The two
-frames are never in one table. A claim is "seen" where the whole interval lies on its side, "not seen" otherwise, and "not
-testable here" where results are missing, where there are fewer than two seeds, or where both rows blow up."""
+run yet; "none": does not exist; "diverged": the loss ceased to be a number in training. Rows in small letters need no
+training: zero, persistence, the training mean (climatology), and the solver of the data on the full grid, on half and on a
+quarter of it, with the viscosity of the full one. The two frames are never in one table. A claim is "seen" where the whole
+interval lies on its side, "not seen" otherwise, and "not testable here" where results are missing, where there are fewer
+than two seeds, or where both rows blow up.
+
+Data are made where a part is computed: those of two machines differ in rounding, and late in a turbulent flow entirely.
+"20 at once": so many workers shared the machine, so that seconds are rough. Tables of seconds and memory say on what each
+row was measured; rows of different machines are not compared."""
 
 
 def write_page(book: Cookbook, store: Store, path: Path) -> str:
@@ -76,15 +81,17 @@ def _head(book: Cookbook, store: Store, path: Path, found: Sequence[Results]) ->
 def _provenance(store: Store) -> str:
     if not store.results:
         return "Nothing has been run yet."
-    said = Counter(map(_origin, store.results.values()))
-    rows = [["commit", "device", "torch", "parts"], *([*origin, str(count)] for origin, count in sorted(said.items()))]
-    seconds = sum(result["provenance"]["wall_seconds"] for result in store.results.values())
-    return f"{tables.markdown(rows)}\n\nAll parts together took {seconds / 3600:.1f} hours of one worker."
+    seconds: dict[tuple[str, str, str], list[float]] = {}
+    for result in store.results.values():
+        seconds.setdefault(_origin(result), []).append(result["provenance"]["wall_seconds"])
+    head = ["commit", "computed on", "torch", "parts", "hours of one worker"]
+    body = [[*origin, str(len(took)), f"{sum(took) / 3600:.2f}"] for origin, took in sorted(seconds.items())]
+    return tables.markdown([head, *body])
 
 
 def _origin(result: Result) -> tuple[str, str, str]:
     provenance = result["provenance"]
-    return provenance["commit"], provenance["device"], result.get("versions", {}).get("torch", "")
+    return provenance["commit"], place(provenance), result.get("versions", {}).get("torch", "")
 
 
 def _section(results: Results, store: Store, path: Path) -> str:

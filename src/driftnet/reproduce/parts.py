@@ -19,6 +19,7 @@ from driftnet.reproduce.recipes import Cookbook, Data, Experiment, Grid, Row
 from driftnet.reproduce.settings import changed, explicit, plain
 from driftnet.tasks.base import Split, Task
 
+KINDS = ("errors", "baseline", "bounds", "costs")  # Of parts.
 MEASURING = ("evaluate.measure", "metrics.errors", "metrics.bands", "metrics.growth")
 TRAINING = ("train.fit", "models.operator")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -14,6 +14,7 @@ from driftnet.reproduce.store import Store
 
 EVALUATION = 0.12  # Share of the training that its evaluation took, of the first runs of the laptop suite.
 BASELINE_SECONDS, BOUNDS_SECONDS = 10.0, 30.0  # Of the first runs of the laptop suite.
+COSTS_START, COSTS_STEP = 10.0, 15.0  # Of a process, and of a step of a full model at batch 4, one core, with its forward pass.
 LEGEND = "A part that experiments share counts where it comes first. Hours rest on the seconds of a step in the scale's file."
 
 
@@ -39,9 +40,14 @@ class Estimate:
 
     def _measuring(self, need: Need, training: float) -> float:
         if need.part.kind == "costs":
-            spec = need.part.spec
-            return 15.0 * spec["repeats"] * spec["steps"] * (spec["resolution"] / 128) ** 2
+            return self._costs(need.part.spec)
         return {"errors": EVALUATION * training, "baseline": BASELINE_SECONDS}.get(need.part.kind, BOUNDS_SECONDS)
+
+    def _costs(self, spec: Mapping[str, Any]) -> float:
+        """Processes one after the other, at the seconds of a step that the scale states, or at those of a core."""
+        own = max((each.step for each in self.scale.models.values() if each.preset == spec["model"]), default=0.0)
+        step = 2 * own if own else COSTS_STEP
+        return spec["repeats"] * (COSTS_START + spec["steps"] * step * (spec["resolution"] / 128) ** 2)
 
     def data(self, needs: Iterable[Need]) -> dict[str, float]:
         """Of every data file, by its name."""
@@ -77,9 +83,7 @@ def show(entries: Sequence[Entry], book: Cookbook, store: Store, workers: int, a
     lines += [
         f"to run: {trainings} trainings, {seconds / 3600:.1f} hours of one worker, {_clock(seconds / workers)} on {workers}"
     ]
-    lines += [
-        "A part that experiments share counts where it comes first. Hours rest on the seconds of a step in the scale's file."
-    ]
+    lines += [LEGEND]
     return "\n".join(lines)
 
 

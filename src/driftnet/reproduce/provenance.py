@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+COMMIT = "DRIFTNET_COMMIT"  # The environment variable that names the commit of a copy without its history.
+
 
 @cache
 def commit() -> str:
-    """The commit of the code, '-dirty' where it was changed since; 'not known' outside a checkout."""
+    """The commit of the code, '-dirty' where it was changed since; 'not known' outside a checkout that nobody named."""
     command = ("git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty")
+    named = os.environ.get(COMMIT, "not known")
     try:
         answer = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     except OSError:
-        return "not known"
-    return answer.stdout.strip() if answer.returncode == 0 else "not known"
+        return named
+    return answer.stdout.strip() if answer.returncode == 0 else named
 
 
-def provenance(device: str, seconds: float) -> dict[str, Any]:
-    """What every result says of itself."""
+def provenance(device: str, workers: int, seconds: float) -> dict[str, Any]:
+    """What every result says of itself; `workers` shared the device."""
     return {
         "commit": commit(),
         "device": _device(device),
+        "workers": workers,
         "when": datetime.now(UTC).strftime("%Y-%m-%d"),
         "wall_seconds": round(seconds, 1),
     }
 
 
+def place(provenance: dict[str, Any]) -> str:
+    """Where it was computed, in words."""
+    return f"{provenance['device']}, {provenance['workers']} at once"
+
+
+@cache
 def _device(device: str) -> str:
+    """The name of a card, or of the processor and how many of its cores there are."""
     if not device.startswith("cuda"):
-        return device
+        return f"{_processor()}, {os.cpu_count()} cores" if device == "cpu" else device
     import torch
 
     return torch.cuda.get_device_name(device)
+
+
+def _processor() -> str:
+    """As Linux has it; elsewhere, that it is a CPU."""
+    try:
+        found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        return "CPU"
+    return found[1].strip() if found else "CPU"

@@ -142,6 +142,8 @@ class Costs:
     batch: int
     steps: int
     repeats: int
+    forward_batch: int = 1
+    """Of forward passes: those that the paper counts a second are of small batches, though it does not say so."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class Scale:
     """The tasks of the scale; an experiment is made of those of its tasks that are here."""
     training: Settings
     costs: Costs
+    experiments: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Those of the scale, each with its rows, all of them where none is named; all experiments where not given."""
     name: str = ""
 
 
@@ -179,11 +183,26 @@ def read_cookbook(folder: Path, scale: str) -> Cookbook:
     book = Cookbook({}, frames, _read(Scale, scales[scale], {"name": scale}))
     for name, experiment in experiments.items():
         _check(experiment, book)
-        tasks = tuple(task for task in experiment.tasks if experiment.kind == "costs" or task in book.scale.data)
-        if tasks:
-            book.experiments[name] = replace(experiment, tasks=tasks)
+        smaller = _at_scale(experiment, book.scale)
+        if smaller.tasks and name in (book.scale.experiments or experiments):
+            book.experiments[name] = smaller
+    for name in book.scale.experiments:
+        if name not in experiments:
+            raise UsageError(f"{scales[scale]}: experiments: {unknown('experiment', name, experiments)}")
     order = sorted(book.experiments.values(), key=lambda each: (each.place, each.name))
     return replace(book, experiments={each.name: each for each in order})
+
+
+def _at_scale(experiment: Experiment, scale: Scale) -> Experiment:
+    """The tasks and the rows that a scale has of an experiment, and the claims about those."""
+    tasks = tuple(task for task in experiment.tasks if experiment.kind == "costs" or task in scale.data)
+    kept = scale.experiments.get(experiment.name) or tuple(experiment.rows)
+    for row in kept:
+        if row not in experiment.rows:
+            raise UsageError(f"scales/{scale.name}.yaml: {unknown(f'row of {experiment.name}', row, experiment.rows)}")
+    rivals = ((claim, tuple(row for row in claim.than if row in kept)) for claim in experiment.claims)
+    claims = tuple(replace(claim, than=than) for claim, than in rivals if claim.row in ("", *kept) and (than or not claim.than))
+    return replace(experiment, tasks=tasks, rows={row: experiment.rows[row] for row in kept}, claims=claims)
 
 
 def _read(kind: type[T], path: Path, given: dict[str, Any] | None = None) -> T:

@@ -113,7 +113,7 @@ class _Run:
         """Begin the first thing that can be begun: a group whose data are there, or the data of one."""
         from driftnet.reproduce.work import Workshop, make_data, make_parts
 
-        shop = Workshop(self.work, self.options.device)
+        shop = Workshop(self.work, self.options.device, self.options.workers)
         being_made = {data_file(each) for each in self.running.values() if isinstance(each, Job)}
         for position, group in enumerate(waiting):
             job = group.job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from driftnet.metrics.summary import bootstrap
 from driftnet.report.paper import published
-from driftnet.reproduce.measures import MEASURES, Cell, Values, text
+from driftnet.reproduce.measures import MEASURES, OF_A_MACHINE, Cell, Values, text
 from driftnet.reproduce.parts import Entry, Part
 from driftnet.reproduce.recipes import Experiment, Grid
 from driftnet.reproduce.store import Store
@@ -70,9 +70,15 @@ def ours(cell: Cell, measure: str) -> str:
         return "none"
     values = cell.values(measure)
     if values is None:
-        return MISSING if len(cell.found) < cell.planned or not cell.found else "none"
-    few = f" ({len(cell.found)} of {cell.planned} seeds)" if len(cell.found) < cell.planned else ""
+        return _nothing(cell)
+    few = f" ({len(values)} of {cell.planned} seeds)" if len(values) < cell.planned else ""
     return f"{figure(values, measure)}{few}"
+
+
+def _nothing(cell: Cell) -> str:
+    if cell.diverged:
+        return "diverged"
+    return MISSING if len(cell.found) < cell.planned or not cell.found else "none"
 
 
 def figure(values: Values, name: str) -> str:
@@ -111,7 +117,20 @@ def by_task(results: Results, measure: str, frame: str) -> Lines:
 def _by_task_alone(results: Results, measure: str, frame: str) -> Lines:
     tasks = results.experiment.tasks
     body = [[row, *(_own(results, task, frame, row, measure) for task in tasks)] for row in _all_rows(results)]
-    return [["", *tasks], *body]
+    lines = [["", *tasks], *body]
+    cells = {row: [results.cell(task, frame, row) for task in tasks] for row in _all_rows(results)}
+    return _with_places(lines, cells) if measure in OF_A_MACHINE else lines
+
+
+def _with_places(lines: Lines, cells: Mapping[str, Sequence[Cell]]) -> Lines:
+    """A last column that says on what the numbers of a row were measured: seconds of two machines are not alike."""
+    of_row = {row: sorted({place for cell in found for place in cell.places}) for row, found in cells.items()}
+    head, *body = lines
+    return [[*head, "measured on"], *([*line, "; ".join(of_row[line[0]]) or MISSING] for line in body)]
+
+
+def _of_a_machine(experiment: Experiment) -> bool:
+    return any(measure in OF_A_MACHINE for measure in experiment.measures)
 
 
 def _all_rows(results: Results) -> list[str]:
@@ -138,7 +157,8 @@ def by_measure(results: Results, task: str, frame: str) -> Lines:
             )
             line.append(figures)
         lines.append(line)
-    return lines
+    cells = {line[0]: [results.cell(task, frame, line[0])] for line in lines[1:]}
+    return _with_places(lines, cells) if _of_a_machine(experiment) else lines
 
 
 def _columns(experiment: Experiment, task: str, measure: str) -> list[tuple[str, bool]]:
@@ -158,7 +178,8 @@ def by_grid(results: Results, task: str, frame: str) -> Lines:
                 printed = theirs(experiment.published, task, row, measure, grid_name(grid))
                 line += [ours(results.cell(task, frame, row, grid), measure), printed]
             lines.append(line)
-    return lines
+    cells = {line[0]: [results.cell(task, frame, line[0], grid) for grid in experiment.grids] for line in lines[1:]}
+    return _with_places(lines, cells) if _of_a_machine(experiment) else lines
 
 
 def grid_name(grid: Grid) -> str:

@@ -18,16 +18,19 @@ from driftnet.data.generate import generate
 from driftnet.data.jobs import Job
 from driftnet.data.loading import Loading
 from driftnet.data.trajectories import Trajectories
+from driftnet.devices import exact_arithmetic
 from driftnet.evaluate.baselines import NotMade
 from driftnet.evaluate.bounds import examine
 from driftnet.evaluate.measure import Subject
 from driftnet.evaluate.results import open_metrics
 from driftnet.evaluate.run import baseline, evaluate, metrics_file, trained_run
+from driftnet.files import machine, versions
 from driftnet.options.evaluate import EvaluateOptions
 from driftnet.processes import end_with_parent
 from driftnet.reproduce.condense import condense, numbers
 from driftnet.reproduce.parts import Fit, Need, data_file
 from driftnet.reproduce.provenance import provenance
+from driftnet.train.engine import NotFinite
 from driftnet.train.fit import train
 
 TOGETHER = {"cpu": 8, "cuda": 256}  # Trajectories solved at once: enough to fill the device.
@@ -42,6 +45,8 @@ class Workshop:
 
     folder: Path
     device: str
+    workers: int = 1
+    """How many share the device."""
 
     def data(self, job: Job) -> Path:
         """Where the data of a job are."""
@@ -55,6 +60,7 @@ def begin(logs: Path) -> None:
     log = os.open(logs / f"worker-{os.getpid()}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
     torch.set_num_threads(1)
+    exact_arithmetic()
 
 
 def make_data(job: Job, shop: Workshop) -> None:
@@ -64,23 +70,40 @@ def make_data(job: Job, shop: Workshop) -> None:
 
 
 def make_parts(needs: tuple[Need, ...], shop: Workshop) -> list[Found]:
-    """The results of parts that share a training, or need none."""
-    fit = needs[0].fit
-    if fit is not None:
-        _trained(fit, shop)
-    return [_timed(need, shop) for need in needs]
+    """The results of parts that share a training, or need none; the seconds of the training count in the first."""
+    began, results = time.monotonic(), []
+    diverged = _train(needs[0].fit, shop) if needs[0].fit else ""
+    for need in needs:
+        found = {"task": need.task, "diverged": diverged} if diverged else MAKERS[need.part.kind](need, shop)
+        results.append(_told(need, shop, found, time.monotonic() - began))
+        began = time.monotonic()
+    return results
 
 
-def _trained(fit: Fit, shop: Workshop) -> None:
-    recipe = replace(fit.recipe, data=str(shop.data(fit.job)))
-    train(recipe, shop.folder / fit.folder, shop.device, Loading(resident=shop.device.startswith("cuda")), overwrite=False)
+def _train(fit: Fit, shop: Workshop) -> str:
+    """Train, or find it done; returns how it diverged, if it did."""
+    recipe, loading = replace(fit.recipe, data=str(shop.data(fit.job))), Loading(resident=shop.device.startswith("cuda"))
+    try:
+        train(recipe, shop.folder / fit.folder, shop.device, loading, overwrite=False)
+    except NotFinite as error:
+        return str(error).partition(";")[0]
+    return ""
 
 
-def _timed(need: Need, shop: Workshop) -> Found:
-    began = time.monotonic()
-    found = MAKERS[need.part.kind](need, shop)
-    seconds = time.monotonic() - began + float(found.get("training_seconds") or 0)
-    return {**found, "provenance": provenance(shop.device, seconds)}
+def _told(need: Need, shop: Workshop, found: Found, seconds: float) -> Found:
+    """What was found, and where it comes from."""
+    workers = 1 if need.part.kind == "costs" else shop.workers
+    return {
+        "machine": machine(),
+        "versions": versions(),
+        **found,
+        "provenance": provenance(_where(need, shop), workers, seconds),
+    }
+
+
+def _where(need: Need, shop: Workshop) -> str:
+    """Bounds are worked out on the CPU, wherever the model was trained."""
+    return "cpu" if need.part.kind == "bounds" else shop.device
 
 
 def _errors(need: Need, shop: Workshop) -> Found:
@@ -121,7 +144,7 @@ def _bounds(need: Need, shop: Workshop) -> Found:
 
 def _costs(need: Need, shop: Workshop) -> Found:
     spec = need.part.spec
-    sizes = {name: spec[name] for name in ("resolution", "batch", "steps")}
+    sizes = {name: spec[name] for name in ("resolution", "batch", "steps", "forward_batch")}
     case = Case(model=need.preset, task=need.task, device=shop.device, **sizes)
     pairs = registry.task(need.task).split.train * (registry.task(need.task).snapshots - 1)
     found = summarise(case, [run(case, threads=1) for _ in range(spec["repeats"])], pairs)

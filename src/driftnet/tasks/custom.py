@@ -35,18 +35,22 @@ class Description:
     equation: str = ""
 
 
+LARGEST = 2**63  # As in parsing: what the libraries below take.
+
+
 def load_task(name: str) -> Task:
     """The task that the YAML file `name` describes."""
     path = Path(name)
     described = _read(path)
     data = (path.parent / described.data).resolve()
-    kind = described.format or registry.resolve("driftnet.data.formats.recognise:recognise")(data)
-    require(
-        kind != "poseidon", f"{path}: {data.name} is a published Poseidon file: give the task's name instead of a YAML file"
-    )
-    arrays = Arrays(described.variable, described.axes, described.static) if kind == "arrays" else None
-    source = Source(file=str(data), format=kind, arrays=arrays)
-    contents = registry.lookup("format", registry.FORMATS, kind)(data, source, ()).contents
+    with registry.resolve("driftnet.data.formats.containers:readable")(data):
+        kind = described.format or registry.resolve("driftnet.data.formats.recognise:recognise")(data)
+        require(
+            kind != "poseidon", f"{path}: {data.name} is a published Poseidon file: give the task's name instead of a YAML file"
+        )
+        arrays = Arrays(described.variable, described.axes, described.static) if kind == "arrays" else None
+        source = Source(file=str(data), format=kind, arrays=arrays)
+        contents = registry.lookup("format", registry.FORMATS, kind)(data, source, ()).contents
     return _task(path, described, source, contents)
 
 
@@ -124,7 +128,7 @@ def _typed(path: Path, key: str, value: Any) -> Any:
         return {str(name): read(path, f"{key}.{name}", each) for name, each in value.items()}
     if key in ("duration", "final_snapshot"):
         return float(_number(path, key, value)) if key == "duration" else _count(path, key, value)
-    require(isinstance(value, str), f"{path}: {key}: '{value}' is not text")
+    require(isinstance(value, str) and "\0" not in value, f"{path}: {key}: {value!r} is not text")
     return value
 
 
@@ -136,7 +140,7 @@ def _names(path: Path, key: str, value: Any) -> tuple[str, ...]:
 
 def _number(path: Path, key: str, value: Any) -> Any:
     right = isinstance(value, int | float) and not isinstance(value, bool)
-    require(right and value > 0, f"{path}: {key}: '{value}' is not a positive number")
+    require(right and 0 < value < LARGEST, f"{path}: {key}: '{value}' is not a positive number")
     return value
 
 

@@ -16,7 +16,16 @@ from driftnet.models.tensors import Damaged, read_tensors, write_tensors
 from driftnet.progress import say
 
 LAST, PREVIOUS, NEXT = "last.ckpt", "previous.ckpt", "next.ckpt"
-HALF_WRITTEN = (".*.ckpt.*", ".model.safetensors.*", ".config.*", ".log.csv.*", ".provenance.json.*", ".failure.txt.*")
+# The last is safetensors' own name for a file that it is writing.
+HALF_WRITTEN = (
+    ".*.ckpt.*",
+    ".model.safetensors.*",
+    ".config.*",
+    ".log.csv.*",
+    ".provenance.json.*",
+    ".failure.txt.*",
+    ".tmp??????",
+)
 
 
 @dataclass(frozen=True)

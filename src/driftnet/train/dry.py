@@ -20,6 +20,7 @@ from driftnet.memory import resident
 from driftnet.models.operator import count_parameters
 from driftnet.progress import duration
 from driftnet.train.fit import Fit
+from driftnet.train.validation import together
 from driftnet.train.world import joined
 
 TIMED_STEPS = 5
@@ -70,7 +71,7 @@ def _steps(fit: Fit) -> list[float]:
 @torch.no_grad()
 def _validation(fit: Fit) -> float:
     """Seconds of a pass over the validation part, from one batch of it."""
-    source, size = fit.validation, fit.recipe.training.batch
+    source, size = fit.validation, together(fit.recipe.training.batch, fit.world.device)
     chosen = validation_windows(fit.recipe.training.objective, source.trajectories.snapshots)
     batch = next(consecutive(source, size, chosen)).to(fit.world.device)
     fit.model.eval()

@@ -61,7 +61,7 @@ class Engine:
             self._gradient(parts, sums, total)
             self._settled = True
         self.optimizer.zero_grad()
-        loss, norm = self._gradient(parts, sums, total), self._clip()
+        loss, norm = _numbers(self._gradient(parts, sums, total), self._clip())
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise NotFinite(f"the loss is {loss} and its gradient {norm} at batch {self.step}")
         for group in self.optimizer.param_groups:
@@ -70,7 +70,7 @@ class Engine:
         self.step += 1
         return loss, norm
 
-    def _gradient(self, parts: Sequence[Part], sums: Sums[Part], total: Callable[[Tensor], Tensor]) -> float:
+    def _gradient(self, parts: Sequence[Part], sums: Sums[Part], total: Callable[[Tensor], Tensor]) -> Tensor:
         """Fill in the gradients; by the chain rule, each part needs the derivatives by the sums of the whole batch only.
 
         Those of several parts are found in a pass without gradients, so the memory is that of one part.
@@ -85,14 +85,14 @@ class Engine:
                     loss, slopes = value_and_slopes(total, everywhere)
                 # Times the processes, because DDP and FSDP take the mean over them.
                 (found * slopes).sum().mul(self.world.size).backward()
-        return loss.item()
+        return loss
 
     @torch.no_grad()
     def _known(self, parts: Sequence[Part], sums: Sums[Part]) -> Tensor:
         return self.world.add(torch.stack([self.call(sums, part) for part in parts]).sum(0))
 
-    def _clip(self) -> float:
-        return whole(nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip or math.inf)).item()
+    def _clip(self) -> Tensor:
+        return whole(nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip or math.inf))
 
     def state(self, notes: dict[str, Any], extra: Mapping[str, Tensor] | None = None) -> State:
         """Weights, moments, notes and tensors of the caller's; where weights are sharded, every process has to ask."""
@@ -121,6 +121,11 @@ class Engine:
             raise DriftnetError(f"the checkpoint does not belong to this model: {str(error).splitlines()[0]}") from error
         self.step = state.step
         return named(state.tensors, "extra.")
+
+
+def _numbers(*values: Tensor) -> list[float]:
+    """Several numbers of a device, waiting for it once."""
+    return torch.stack([value.detach().to(values[0]) for value in values]).tolist()
 
 
 def value_and_slopes(function: Callable[[Tensor], Tensor], at: Tensor) -> tuple[Tensor, Tensor]:

@@ -39,7 +39,7 @@ from driftnet.train.objectives import learned, require_suited
 from driftnet.train.place import draws, place_of, refuse_empty_parts, say_changes
 from driftnet.train.signals import StopRequest, stop_on_signals
 from driftnet.train.spread import reduced
-from driftnet.train.validation import validation_error
+from driftnet.train.validation import together, validation_error
 from driftnet.train.world import World, joined
 
 CHECKPOINT_SECONDS = 30.0
@@ -187,7 +187,8 @@ class Fit:
         settings = self.recipe.training
         chosen = validation_windows(settings.objective, self.validation.trajectories.snapshots)
         with self.average.applied():
-            error = validation_error(self._predict, self.validation, chosen, settings.batch, self.world)
+            batch = together(settings.batch, self.world.device)
+            error = validation_error(self._predict, self.validation, chosen, batch, self.world)
             if error < self.watch.best:
                 self.watch.best, self.watch.best_step = error, self.engine.step
                 weights = self.engine.weights()

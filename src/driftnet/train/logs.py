@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -73,8 +73,7 @@ class Log:
             writer = csv.DictWriter(stream, FIELDS, extrasaction="ignore")
             writer.writeheader()
             writer.writerows(kept)
-        self._stream = path.open("a", newline="")
-        self._csv = csv.writer(self._stream)
+        self._stream = path.open("ab", buffering=0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,8 +84,10 @@ class Log:
 
     def write(self, row: Row) -> None:
         """Write one row at once."""
-        self._csv.writerow([_shown(value) for value in astuple(row)])
-        self._stream.flush()
+        try:
+            self._stream.write((",".join(map(_shown, astuple(row))) + "\r\n").encode())
+        except OSError as error:
+            raise DriftnetError(f"could not write {self.folder / LOG}: {error.strerror}") from error
         values = {name: float(value) for name, value in asdict(row).items() if value is not None and name != "step"}
         for writer in self._writers:
             writer.write(row.step, values)
@@ -120,7 +121,8 @@ def failure_noted(folder: Path, first: bool = True) -> Iterator[None]:
     except Preempted:
         raise
     except Exception as error:
-        write_text(folder / FAILURE, f"{str(error) or type(error).__name__}\n")
+        with suppress(DriftnetError):  # On a full disk there is no room for it either.
+            write_text(folder / FAILURE, f"{str(error) or type(error).__name__}\n")
         raise
 
 

@@ -32,7 +32,7 @@ def loss_sums(
     terms = [norm_sums(error[:, group], target[:, group], config.p, config.reduction) for group in groups]
     if config.frequency:
         weighted = frequency_term(error, config.power, config.scaling)
-        terms.append(torch.stack((weighted.sum(), weighted.new_tensor(float(weighted.numel())))))
+        terms.append(torch.stack((weighted.sum(), weighted.new_full((), weighted.numel()))))
     return torch.stack(terms)
 
 
@@ -55,7 +55,7 @@ def norm_sums(
         return torch.stack([field.abs().pow(p).sum() for field in (error, target)])
     norms = [torch.linalg.vector_norm(field, p, (1, 2, 3)) for field in (error, target)]
     ratio = norms[0] / norms[1].clamp(min=torch.finfo(target.dtype).tiny)
-    return torch.stack((ratio.sum(), ratio.new_tensor(float(len(ratio)))))
+    return torch.stack((ratio.sum(), ratio.new_full((), len(ratio))))
 
 
 def frequency_term(

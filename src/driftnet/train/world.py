@@ -19,6 +19,7 @@ from torch import Tensor
 from driftnet.configs import require
 from driftnet.devices import device_named
 from driftnet.errors import DriftnetError, UsageError
+from driftnet.train.meeting import own_store
 
 WAIT = timedelta(hours=2)  # While the first process reads a large data set for its statistics, the others wait.
 KEPT: deque[Any] = deque(maxlen=16)
@@ -145,7 +146,8 @@ def joined(device: str, environment: Mapping[str, str] = os.environ) -> Iterator
     # What processes tell each other is on the CPU, where reading it does not wait for the device.
     backend = "cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo"
     try:
-        dist.init_process_group(backend, launch.address, WAIT, launch.size, launch.rank)
+        store = own_store(launch.address, launch.rank, launch.size, WAIT)
+        dist.init_process_group(backend, timeout=WAIT, world_size=launch.size, rank=launch.rank, store=store)
         yield World(launch.rank, launch.size, chosen)
     except RuntimeError as error:
         if not any(sign in str(error) for sign in LOST):
@@ -167,5 +169,6 @@ def device_of(device: str, launch: Launch) -> torch.device:
     if launch.size > 1:
         require(chosen.index is None, f"device: {device} is one GPU for {launch.size} processes; give cuda")
         chosen = torch.device("cuda", launch.local % torch.cuda.device_count())
-    torch.cuda.set_device(chosen)
+    if chosen.index is not None:  # Without one it is the current device, which torch refuses to be told.
+        torch.cuda.set_device(chosen)
     return chosen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +18,8 @@ HDF5_SUFFIXES = (".nc", ".nc4", ".h5", ".hdf5")
 SUFFIXES = (*HDF5_SUFFIXES, ".npy", ".zarr")
 ONLY_ARRAY = "array"
 """What the array of a .npy, or of a .zarr without groups, is called."""
+UNREADABLE = (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError)
+"""What HDF5, zarr and numpy raise where a byte is not what it was."""
 DENSEST = 1100
 """No common compression makes numbers smaller by more: deflate reaches 1032."""
 
@@ -84,6 +87,17 @@ def _open_zarr(path: Path) -> Mapping[str, Any]:
 
 def _zarr_arrays(group: Any) -> Iterator[tuple[str, Any]]:
     return ((name, member) for name, member in group.members(max_depth=None) if hasattr(member, "shape"))
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Whatever a library says of a file that is cut short or damaged, in one line."""
+    try:
+        yield
+    except UNREADABLE as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # It is missing, or another's: the file itself may be whole.
+        raise DriftnetError(f"could not read {path}: it is cut short or damaged ({_first_line(error)})") from error
 
 
 def _first_line(error: BaseException) -> str:

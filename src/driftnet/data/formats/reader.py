@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from driftnet import registry
-from driftnet.data.formats.containers import Handles, refuse_more_than_memory
+from driftnet.data.formats.containers import Handles, readable, refuse_more_than_memory
 from driftnet.data.formats.fields import Channels, Field
 from driftnet.errors import DriftnetError
 from driftnet.tasks.base import Boundary, Quantity, Split, Task
@@ -82,7 +82,8 @@ class FieldReader:
         return self._stack(self.given, trajectory, 0, 1)[0]
 
     def _stack(self, parts: Sequence[Channels], trajectory: int, first: int, last: int) -> Float32[np.ndarray, "t c x y"]:
-        blocks = [part.read(self.handles, trajectory, first, last) for part in parts]
+        with readable(self.contents.path):
+            blocks = [part.read(self.handles, trajectory, first, last) for part in parts]
         if len(blocks) > 1 or blocks[0].shape[2:] != self.contents.size:
             blocks = [np.broadcast_to(block, (*block.shape[:2], *self.contents.size)) for block in blocks]
         joined = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
@@ -101,7 +102,9 @@ def common(path: Path, fields: Sequence[Field], axis: str, also: tuple[int, ...]
 
 def open_reader(path: Path, task: Task) -> Reader:
     """The trajectories of a task in a file or folder; files of something else are refused in one line."""
-    reader: Reader = registry.lookup("format", registry.FORMATS, task.source.format)(path, task.source, task.components)
+    opened = registry.lookup("format", registry.FORMATS, task.source.format)
+    with readable(path):
+        reader: Reader = opened(path, task.source, task.components)
     contents = reader.contents
     if len(contents.channels) != len(task.components) or len(contents.static) != len(task.static):
         held, needed = _listed(contents.channels, contents.static), _listed(task.components, task.static)
