@@ -17,6 +17,7 @@ from driftnet.devices import device_named, exact_arithmetic
 from driftnet.memory import resident
 from driftnet.models.cost import flops
 from driftnet.models.operator import Normalized, build, count_parameters, unit_statistics
+from driftnet.models.recorded import record
 from driftnet.tasks.base import Task
 from driftnet.train.average import Average
 from driftnet.train.loss import training_loss
@@ -34,6 +35,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     unit = unit_statistics(len(task.components), len(task.static))
     model = build(_config(case["model"], objective), task, unit).to(device)
     require_suited(model, objective, task.steady)
+    record(model.network)
     batch = _inputs(task, objective, (case["batch"], case["resolution"])).to(device)
     step = _training_step(model, task, batch, Training(objective=objective, ema=case.get("ema", 0.0)))
     steps = timed(step, case["steps"], device)

@@ -14,6 +14,7 @@ from driftnet.bench.naive import Naive, as_image, as_tokens, naive_drift
 from driftnet.configs import ONE_STEP, ModelConfig
 from driftnet.devices import device_named, exact_arithmetic
 from driftnet.memory import resident
+from driftnet.models.recorded import record
 
 PRESETS = {"published": "drift-net-published", "ours": "drift-net", "scOT": "scot-published", "FNO": "fno"}
 CHANNELS = 2  # The velocity of the paper's flows.
@@ -39,14 +40,30 @@ def race(case: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def peak(case: dict[str, Any]) -> int:
-    """Bytes at the peak of a few training steps of one network, above what is there before the network is."""
+def peaks(case: dict[str, Any]) -> dict[str, int]:
+    """Bytes at the peak of a few training steps of every network; the resident memory of a process is good for one only."""
     device, x = _place(case)
+    return {name: (_allocated if device.type == "cuda" else _resident)(name, x) for name in case["networks"]}
+
+
+def _resident(name: str, x: Tensor) -> int:
     start = resident("VmRSS")
-    step = _training(_entrant(case["network"], device), x)
+    _steps(name, x)
+    return resident("VmHWM") - start
+
+
+def _allocated(name: str, x: Tensor) -> int:
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(x.device)
+    start = torch.cuda.memory_allocated(x.device)
+    _steps(name, x)
+    return torch.cuda.max_memory_allocated(x.device) - start
+
+
+def _steps(name: str, x: Tensor) -> None:
+    step = _training(_entrant(name, x.device), x)
     for _ in range(3):
         step()
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else resident("VmHWM") - start
 
 
 def mixers(case: dict[str, Any]) -> list[dict[str, Any]]:
@@ -103,8 +120,10 @@ def _entrant(name: str, device: torch.device) -> nn.Module:
         return _library_fno().to(device)
     config: ModelConfig = registry.model(PRESETS[preset])
     network = registry.resolve(config.builder)(config, CHANNELS, CHANNELS, "periodic").to(device)
-    if how.startswith("compiled"):
-        network.compile(dynamic=False, mode="reduce-overhead" if how.endswith("graphs") else None)
+    if how == "compiled":
+        network.compile(dynamic=False)
+    elif how not in ("naive", "launched"):
+        record(network)
     return WRAPPERS[how](network) if how in WRAPPERS else network
 
 
@@ -124,7 +143,7 @@ class _Half(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Products in bf16, transforms in single precision."""
-        with torch.autocast(x.device.type, torch.bfloat16):
+        with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False):
             return self.network(x)
 
 

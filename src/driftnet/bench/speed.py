@@ -33,7 +33,7 @@ HEAD = (
 MIXER_HEAD = ("mixer", "batch", "threads", "naive ms", "ours ms", "ratio", "differ by")
 GROWTH_HEAD = ("network", "ms at", "exponent")
 NAIVE, NETWORKS = "published, naive", ("published", "ours", "scOT, naive", "scOT", "FNO")
-ON_A_GPU = ("ours, compiled", "ours, compiled, graphs", "ours, bf16")
+ON_A_GPU = ("ours, launched", "ours, bf16")
 GROWING = ("published", "ours", "scOT", "FNO")
 
 Found = dict[str, Any]
@@ -53,6 +53,7 @@ def bench(names: list[str], options: BenchSpeedOptions) -> str:
     if options.output:
         refuse_existing(options.output, options.overwrite)
     networks = [NAIVE, *NETWORKS, *_library(), *(ON_A_GPU if options.device.startswith("cuda") else ())]
+    networks += ["ours, compiled"] if options.compile else []
     found = _measure(networks, options)
     if options.output:
         write_json(options.output, {"protocol": _protocol(options), **found})
@@ -64,6 +65,7 @@ def _library() -> list[str]:
 
 
 def _measure(networks: list[str], options: BenchSpeedOptions) -> dict[str, Any]:
+    cuda = options.device.startswith("cuda")
     rounds = [Round(batch, threads) for threads in options.threads_tried for batch in options.batches]
     sizes = options.growth if len(options.growth) > 1 else ()
     found: dict[str, Any] = {"rounds": [], "mixers": [], "growth": []}
@@ -74,9 +76,11 @@ def _measure(networks: list[str], options: BenchSpeedOptions) -> dict[str, Any]:
             advance(note=f"mixers, batch {each.batch}")
             raced = ask("driftnet.bench.contest:race", case | {"networks": networks, "training": True}, each.threads)
             advance(note=f"networks, batch {each.batch}")
-            for name in networks:
-                raced[name]["peak"] = ask("driftnet.bench.contest:peak", case | {"network": name}, each.threads)
-                advance(note=f"memory of {name}, batch {each.batch}")
+            for names in [networks] if cuda else [[name] for name in networks]:
+                peaks = ask("driftnet.bench.contest:peaks", case | {"networks": names}, each.threads)
+                for name in names:
+                    raced[name]["peak"] = peaks[name]
+                    advance(note=f"memory of {name}, batch {each.batch}")
             found["rounds"].append(vars(each) | {"networks": raced})
         for size in sizes:
             case = _case(options, 1) | {"resolution": size, "networks": GROWING, "training": False}

@@ -16,6 +16,8 @@ from driftnet.evaluate.grids import evaluated_size
 from driftnet.evaluate.measure import Subject, measure
 from driftnet.evaluate.results import open_metrics, save_metrics, summary
 from driftnet.files import checksum, read_json
+from driftnet.models.operator import Normalized
+from driftnet.models.recorded import record
 from driftnet.models.saved import WEIGHTS, load, recipe_of
 from driftnet.options.evaluate import EvaluateOptions
 
@@ -27,7 +29,13 @@ def trained_run(folder: Path, device: str) -> Subject:
         raise DriftnetError(f"{folder} is not a finished run: it has no provenance.json")
     facts = read_json(provenance)
     added = {"weights": checksum(folder / WEIGHTS), "recipe": _recipe(folder)}
-    return Subject(folder.parent.name, folder, lambda: load(folder, device), {**facts, **added})
+    return Subject(folder.parent.name, folder, lambda: _ready(folder, device), {**facts, **added})
+
+
+def _ready(folder: Path, device: str) -> Normalized:
+    model = load(folder, device)
+    record(model.network)
+    return model
 
 
 def _recipe(folder: Path) -> str:

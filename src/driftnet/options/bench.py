@@ -152,6 +152,8 @@ class BenchSpeedOptions:
     """Points along an axis of forward passes whose times are fitted by a power; one number or none leaves that out."""
     device: str = "cpu"
     """cpu, cuda, cuda:1, ..."""
+    compile: bool = False
+    """Also networks that torch.compile has translated, which takes minutes."""
     output: Path | None = None
     """A JSON file with every single time."""
     overwrite: bool = False

@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from driftnet.configs import Training
 from driftnet.devices import exact_arithmetic
+from driftnet.models.recorded import record
 from driftnet.train.world import World
 
 DDP_OPTIONS = signature(DistributedDataParallel).parameters
@@ -38,8 +39,11 @@ def prepared(model: nn.Module, config: Training, world: World) -> nn.Module:
     if config.recompute:
         for block in blocks(model):
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    network = getattr(model, "network", model)
     if config.compile:
-        getattr(model, "network", model).compile()
+        network.compile(dynamic=False)  # The tables of a size are constants of its graph.
+    elif replays(config, world):
+        record(network)
     if world.size == 1:
         return Called(model)
     if config.parallel == "fsdp":
@@ -47,6 +51,12 @@ def prepared(model: nn.Module, config: Training, world: World) -> nn.Module:
 
         return sharded(Called(model), blocks(model), world)
     return copied(model, world)
+
+
+def replays(config: Training, world: World) -> bool:
+    """Whether passes can be recorded: on one CUDA device, where every forward pass is followed by its backward pass."""
+    alternate = config.objective.kind in ("one-step", "all-to-all")
+    return world.device.type == "cuda" and world.size == 1 and alternate and not config.recompute
 
 
 def copied(model: nn.Module, world: World) -> nn.Module:
@@ -69,7 +79,10 @@ def blocks(model: nn.Module) -> list[nn.Module]:
 
 def reduced(precision: str, device: torch.device) -> AbstractContextManager[Any]:
     """Half precision for what autocast takes to be safe; the models keep their Fourier transforms out of it."""
-    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+    if precision != "bf16":
+        return nullcontext()
+    # Recorded passes must not reuse what an earlier one made.
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=device.type != "cuda")
 
 
 @contextmanager
