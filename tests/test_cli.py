@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 import time
@@ -84,6 +85,7 @@ def test_a_failure_has_code_one(capsys, tmp_path):
     ("content", "message"),
     [
         ("training: {batchh: 3}", "there is no option --training.batchh. Did you mean '--training.batch'?"),
+        ("training: null", "--training: it has to have a value"),
         ("training: 3", "training: '3' stands where a group of options belongs: epochs, steps"),
         ("training: {loss: 3}", "training.loss: '3' stands where a group of options belongs: p, reduction"),
         ("nonsense: 1", "there is no option --nonsense"),
@@ -178,3 +180,39 @@ def test_an_interrupted_command_says_so_and_leaves_with_code_130(capsys, monkeyp
     code, said = fails(capsys, "info")
     assert code == 130
     assert said == "driftnet: interrupted; the same command goes on from there\n"
+
+
+def test_a_group_without_a_value_of_which_a_flag_gives_a_part_is_refused_in_one_line(capsys, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("training: null")
+    code, said = fails(capsys, "train", "NS-PwC", "drift-net", "--config", str(path), "--training.steps", "3")
+    assert code == 2
+    assert said == "driftnet: --training.epochs: it has to have a value\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full: [Errno 28] No space left on device"),
+        (RuntimeError("Unable to flush (errno = 28, 'No space left on device')\n, of"), "the disk is full: Unable to flush"),
+        (PermissionError(errno.EACCES, "Permission denied", "/a/file"), "/a/file: Permission denied"),
+        (MemoryError("Unable to allocate 8 TiB"), "not enough memory: Unable to allocate 8 TiB"),
+    ],
+)
+def test_what_a_person_can_mend_is_said_in_one_line(error, said, capsys, monkeypatch):
+    def failing(names, flags):
+        raise error
+
+    monkeypatch.setitem(COMMANDS, "info", replace(COMMANDS["info"], run=failing))
+    code, line = fails(capsys, "info")
+    assert code == 1
+    assert line.startswith(f"driftnet: {said}")
+
+
+def test_what_nobody_foresaw_shows_where_it_happened(monkeypatch):
+    def failing(names, flags):
+        raise OSError("something else")
+
+    monkeypatch.setitem(COMMANDS, "info", replace(COMMANDS["info"], run=failing))
+    with pytest.raises(OSError, match="something else"):
+        main(["info"])

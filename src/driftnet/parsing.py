@@ -51,7 +51,7 @@ def _check_values(where: str, parsed: Namespace, defaults: Any) -> None:
     """Refuse a single value where a group of options belongs, nothing where something does, and what is no path."""
     hints = get_type_hints(type(defaults))
     for name, default in vars(defaults).items():
-        value = getattr(parsed, name)
+        value = getattr(parsed, name, None)  # Of a group without a value, only what flags gave is there.
         if value is None and NoneType not in get_args(hints[name]):
             raise UsageError(f"--{where}{name}: it has to have a value")
         if isinstance(value, int) and abs(value) > LARGEST:

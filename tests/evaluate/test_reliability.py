@@ -1,10 +1,12 @@
 """What killed processes, torn files and flipped bits leave of an evaluation."""
 
+import os
+import pickle
+import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,19 +15,12 @@ import xarray as xr
 
 import driftnet
 from driftnet.cli import main
+from driftnet.data import store
 from driftnet.errors import DriftnetError
 from driftnet.evaluate.results import open_metrics
 
 KILLS = 6
 FLIPS = 40
-CHILD = """
-import sys, torch
-import driftnet.evaluate.suite
-from driftnet.cli import main
-torch.set_num_threads(1)
-print("ready", flush=True)
-main(sys.argv[1:])
-"""
 
 
 def copied(run, folder):
@@ -38,37 +33,27 @@ def command(run) -> list[str]:
     return ["evaluate", str(run), "--baselines", "[climatology,solver]", "--evaluation.batch", "1"]
 
 
-def start(run) -> subprocess.Popen:
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, *command(run)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert child.stdout.readline() == "ready\n"
-    return child
-
-
 def finished(run) -> list[xr.Dataset]:
     return [open_metrics(path) for path in sorted(run.parents[1].rglob("metrics.nc"))]
 
 
 @pytest.fixture(scope="module")
-def whole(small_run, tmp_path_factory):
+def whole(zygote, small_run, tmp_path_factory):
     """An evaluation that nobody disturbed, and how long it took."""
-    run = copied(small_run, tmp_path_factory.mktemp("whole"))
-    with start(run) as child:
-        began = time.monotonic()
-        assert child.wait() == 0
+    run, began = copied(small_run, tmp_path_factory.mktemp("whole")), time.monotonic()
+    assert zygote.start(command(run), run / "said").wait() == 0
     return run, time.monotonic() - began
 
 
-def test_an_evaluation_killed_at_any_moment_and_started_again_gives_the_same_values(whole, small_run, tmp_path):
+def test_an_evaluation_killed_at_any_moment_and_started_again_gives_the_same_values(whole, zygote, small_run, tmp_path):
     undisturbed, seconds = whole
     rng, killed = np.random.default_rng(0), 0
     for number in range(KILLS):
         run = copied(small_run, tmp_path / str(number))
-        with start(run) as child:
-            time.sleep(rng.uniform(0, 0.8 * seconds))
-            child.kill()
-        killed += child.returncode == -signal.SIGKILL
+        child = zygote.start(command(run), tmp_path / "said")
+        time.sleep(rng.uniform(0, 0.8 * seconds))
+        child.send(signal.SIGKILL)
+        killed += child.wait() == -signal.SIGKILL
         left = len(finished(run))  # What is there is whole.
         main(command(run))
         again, reference = finished(run), finished(undisturbed)
@@ -138,10 +123,21 @@ def test_a_truncated_file_is_refused_in_one_line(name, share, whole, tmp_path, c
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("verb", ["evaluate", "predict"])
+def test_a_full_disk_is_noticed_before_hdf5_meets_it(verb, small_run, small_data, tmp_path, monkeypatch, capsys):
+    """HDF5 takes the process down where it cannot close a file."""
+    space = os.statvfs(tmp_path)
+    monkeypatch.setattr(store.os, "statvfs", lambda _: SimpleNamespace(f_bavail=1, f_frsize=space.f_frsize))
+    run, output = copied(small_run, tmp_path), tmp_path / "prediction.nc"
+    with pytest.raises(SystemExit) as stop:
+        main(command(run) if verb == "evaluate" else ["predict", str(run), str(small_data), "--output", str(output)])
+    assert stop.value.code == 1
+    assert re.search(r"driftnet: \S+\.nc needs [\d.]+ MB; the disk has less left\n$", capsys.readouterr().err)
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".nc") or ".nc." in path.name]
+
+
 def test_a_model_of_another_format_is_refused_without_running_it(small_run, tmp_path):
     """A pickle in place of the weights: torch.load would execute it."""
-    import os
-    import pickle
 
     class Harm:
         def __reduce__(self):
