@@ -89,12 +89,12 @@ BASELINES = {
 }
 
 BENCHES = {
-    "speed": "driftnet.bench.speed:bench",
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
     "objectives": "driftnet.bench.objectives:bench",
     "rollout": "driftnet.bench.rollout:bench",
     "solvers": "driftnet.bench.solvers:bench",
+    "speed": "driftnet.bench.speed:bench",
     "start": "driftnet.bench.start:bench",
 }
 

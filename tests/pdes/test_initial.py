@@ -70,12 +70,15 @@ def test_the_concentration_of_allen_cahn_has_the_published_mean_and_spread():
     assert spread_agrees(states, numbers.mean[0], numbers.std[0])
 
 
-def test_the_speed_of_the_medium_has_the_published_mean_and_nearly_its_spread():
-    generators = [trajectory_generator(11, index) for index in range(1000)]
-    speed, numbers = gaussian_pulses(GaussianPulses(), generators, 64)[:, 1], registry.task("Wave-Gauss").normalization
-    assert agrees(speed.mean((1, 2)), numbers.static_mean[0])
-    # The recipe is inferred, and its spread is 2.8 % too large: 618 against 601.5, six standard errors of 2000 samples.
-    assert speed.std().item() == pytest.approx(numbers.static_std[0], rel=0.04)
+def test_the_speed_of_the_medium_has_the_published_mean_and_a_spread_that_is_larger_by_three_per_cent():
+    generators = [trajectory_generator(11, index) for index in range(2000)]
+    speed, numbers = gaussian_pulses(GaussianPulses(), generators, 48)[:, 1], registry.task("Wave-Gauss").normalization
+    mean, std = numbers.static_mean[0], numbers.static_std[0]
+    assert agrees(speed.mean((1, 2)), mean)
+    # The recipe is inferred: its spread is 618, the published one 601.5, and both cannot be had by chance.
+    assert spread_agrees(speed, mean, 618)
+    assert not spread_agrees(speed, mean, std)
+    assert speed.std().item() == pytest.approx(std, rel=0.04)
 
 
 def test_the_waves_have_the_published_mean_and_spread():

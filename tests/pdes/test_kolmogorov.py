@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from driftnet import registry
 from driftnet.errors import DriftnetError
 from driftnet.pdes.grid import Grid, to_spectrum
 from driftnet.pdes.initial import trajectory_generator, truncated_fourier_series
 from driftnet.pdes.kolmogorov import KolmogorovSolver
+from driftnet.pdes.solver import solver_of
 from driftnet.tasks.equations import KolmogorovFlow, TruncatedFourierSeries
 from tests.oracles import oracle
 
@@ -111,4 +113,21 @@ def test_every_step_agrees_with_exponax_to_rounding():
     for _ in range(steps):
         theirs = advance(theirs)
     ours = solver(size, dt * steps, substeps=steps).trajectory(start, 2)[0, 1]
+    assert np.abs(np.asarray(theirs) - ours.numpy()).max() < 1e-12 * ours.abs().max().item()
+
+
+@pytest.mark.parametrize("name", ["KF-Long-turbulent", "KF-Long-smoother"])
+@pytest.mark.filterwarnings("ignore")
+def test_an_interval_of_the_task_is_one_of_apebench_to_rounding(name):
+    scenarios, jax = oracle("apebench").scenarios.scenario_dict, oracle("jax")
+    jax.config.update("jax_enable_x64", True)
+    task, size = registry.task(name), 64
+    equation = task.source.simulation.equation
+    scenario = scenarios["phy_kolm_flow"](
+        num_spatial_dims=2, num_points=size, diffusivity=equation.viscosity, drag=equation.drag
+    )
+    assert (scenario.num_warmup_steps, scenario.dt) == (task.source.simulation.warmup, pytest.approx(task.interval))
+    stepper, start = scenario.get_ref_stepper(), vorticities(size)
+    theirs = jax.jit(lambda vorticity: stepper(vorticity))(jax.numpy.asarray(start[0].numpy()))
+    ours = solver_of(equation, size, task.interval).trajectory(start, 2)[0, 1]
     assert np.abs(np.asarray(theirs) - ours.numpy()).max() < 1e-12 * ours.abs().max().item()

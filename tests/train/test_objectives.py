@@ -175,7 +175,8 @@ def test_all_to_all_of_single_steps_trains_the_weights_of_one_step(small_data, t
     main(arguments(small_data, all_of_them, *LEAD_TIME, *longest))
     first, second = weights(one), weights(all_of_them)
     assert first.keys() == second.keys()
-    assert all(torch.equal(first[name], second[name]) for name in first)
+    for name in first:  # A lead time that all samples share enters the norms in another order.
+        torch.testing.assert_close(first[name], second[name], rtol=1e-4, atol=1e-6)
 
 
 KINDS = {

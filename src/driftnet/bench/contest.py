@@ -18,7 +18,7 @@ from driftnet.models.recorded import record
 
 PRESETS = {"published": "drift-net-published", "ours": "drift-net", "scOT": "scot-published", "FNO": "fno"}
 CHANNELS = 2  # The velocity of the paper's flows.
-LAPS = {"cpu": 1, "cuda": 10}  # Calls between two looks at the clock.
+LAPS = {"cpu": 1, "cuda": 3}  # Calls between two looks at the clock.
 CLIP = 5.0
 
 Work = Callable[[], Any]

@@ -185,12 +185,12 @@ class BenchStartOptions:
 
 
 BENCH: dict[str, type] = {
-    "speed": BenchSpeedOptions,
     "data": BenchDataOptions,
     "models": BenchModelsOptions,
     "objectives": BenchObjectivesOptions,
     "rollout": BenchRolloutOptions,
     "solvers": BenchSolversOptions,
+    "speed": BenchSpeedOptions,
     "start": BenchStartOptions,
 }
 """Options of every topic of `driftnet bench`."""

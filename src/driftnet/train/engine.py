@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from driftnet.configs import Training
 from driftnet.errors import DriftnetError
+from driftnet.models.saved import mismatch
 from driftnet.train.checkpoints import State
 from driftnet.train.spread import like, prepared, settles_late, synchronised, whole
 from driftnet.train.world import ALONE, World
@@ -109,9 +110,11 @@ class Engine:
 
     def restore(self, state: State) -> dict[str, Tensor]:
         """Take what `state` gave; returns the caller's tensors."""
+        present, weights = self.model.state_dict(), named(state.tensors, "model.")
+        misfit = mismatch(present, weights)
+        if misfit:
+            raise DriftnetError(f"the checkpoint does not belong to this model: it {misfit}")
         try:
-            present = self.model.state_dict()
-            weights = named(state.tensors, "model.")
             self.model.load_state_dict({name: like(value, present.get(name, value)) for name, value in weights.items()})
             for name, parameter in self.parameters.items() if state.step else ():
                 moments = {key: like(state.tensors[f"{key}.{name}"], parameter) for key in MOMENTS}
