@@ -61,3 +61,8 @@ def test_results_depend_on_their_own_solver_and_model_alone():
     assert "models.mixers.drift" not in fno
     assert "pdes.wave" not in modules(["driftnet.pdes.navier_stokes:Solver"])
     assert not any(name.startswith("report") for name in fno)
+
+
+def test_a_digest_is_the_same_under_every_version_of_python(package):
+    (package / "models" / "net.py").write_text("def net(x, width=9):\n    return f'{x:{width}}'.join([])\n")
+    assert digest(["models.net"], package) == "f4d4bf515171"

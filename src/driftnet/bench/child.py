@@ -35,8 +35,9 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     unit = unit_statistics(len(task.components), len(task.static))
     model = build(_config(case["model"], objective), task, unit).to(device)
     require_suited(model, objective, task.steady)
-    record(model.network)
     batch = _inputs(task, objective, (case["batch"], case["resolution"])).to(device)
+    operations = flops(model.network.eval(), torch.cat((batch.states[0], batch.static), 1)[:1])
+    record(model.network)
     step = _training_step(model, task, batch, Training(objective=objective, ema=case.get("ema", 0.0)))
     steps = timed(step, case["steps"], device)
     # Taken before anything else is measured: it is the training step's.
@@ -47,7 +48,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
         "peak_bytes": peak,
         "step_seconds": steps,
         "forward_seconds": timed(_forward(model, *_first(batch, case.get("forward_batch"))), case["steps"], device),
-        "flops": flops(model.network.eval(), torch.cat((batch.states[0], batch.static), 1)[:1]),
+        "flops": operations,
     }
 
 

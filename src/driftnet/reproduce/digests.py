@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -87,7 +88,19 @@ def _normalised(package: Path, name: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [each for each in node.body if not _is_text(each)]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return hashlib.sha256(_written_out(tree).encode()).hexdigest()
+
+
+def _written_out(part: Any) -> str:
+    """A syntax tree as text; what only some versions of Python write down is left out: empty lists, empty ends of formats."""
+    if isinstance(part, list):
+        return f"[{', '.join(map(_written_out, part))}]"
+    if isinstance(part, ast.JoinedStr):
+        part = ast.JoinedStr([each for each in part.values if not (isinstance(each, ast.Constant) and each.value == "")])
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    fields = [f"{name}={_written_out(value)}" for name, value in ast.iter_fields(part) if value is not None and value != []]
+    return f"{type(part).__name__}({', '.join(fields)})"
 
 
 def _is_text(node: ast.stmt) -> bool:
