@@ -21,6 +21,7 @@ from driftnet.errors import UsageError
 from driftnet.evaluate.results import HDF5_EXTRA
 from driftnet.files import checksum, refuse_existing, versions, written_aside
 from driftnet.models.operator import direct_states, states
+from driftnet.models.recorded import record
 from driftnet.models.saved import WEIGHTS, describe, load, require_lead_times
 from driftnet.options.evaluate import PredictOptions
 from driftnet.progress import progress
@@ -37,6 +38,7 @@ def predict(run: Path, source: Path, options: PredictOptions) -> str:
         require_lead_times(run)
     exact_arithmetic()
     model, (task, _) = load(run, options.device), describe(run)
+    record(model.network)
     given = read_states(source, task)
     initial, static = torch.from_numpy(given).to(options.device).split((len(task.components), len(task.static)), 1)
     torch.manual_seed(options.seed)
