@@ -54,7 +54,7 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("train NS-PwC drift-net --config none.yaml", "--config: File does not exist"),
         ("generate NS-PwC --split.test 0", "split.test: 0 is not positive"),
         ("generate NS-PwC --resolution 64 extra", "unexpected argument 'extra'; names come first, then options"),
-        ("bench dada", "no bench topic is called 'dada'. Did you mean 'data'? Known: data, models, objectives, "),
+        ("bench dada", "no bench topic is called 'dada'. Did you mean 'data'? Known: all, data, models, "),
         ("bench data --size 0", "size: 0 is not positive"),
         ("bench data drift-net", "driftnet bench data takes no names"),
         ("predict RUN", "driftnet predict needs RUN INPUT, then options"),

@@ -193,7 +193,7 @@ COMMANDS = {
     "report": Command("RUN...", "Write one self-contained HTML page of all results under the folders.", report),
     "reproduce": Command("EXPERIMENT...", "Run experiments of the paper, or all of them; go on where it stopped.", reproduce),
     "bench": Command(
-        "TOPIC...", "Measure time and memory: data, solvers, start; models, objectives, rollout [NAME...].", bench
+        "TOPIC...", "Measure time and memory: all; data, solvers, speed, start; models, objectives, rollout [NAME...].", bench
     ),
     "info": Command("[TOPIC [NAME]]", "Show tasks, models, metrics, baselines or a run.", info),
 }

@@ -89,6 +89,7 @@ BASELINES = {
 }
 
 BENCHES = {
+    "all": "driftnet.bench.everything:bench",
     "data": "driftnet.bench.data:bench",
     "models": "driftnet.bench.models:bench",
     "objectives": "driftnet.bench.objectives:bench",

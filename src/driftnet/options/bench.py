@@ -184,7 +184,15 @@ class BenchStartOptions:
         require(self.repeats > 0, f"repeats: {self.repeats} is not positive")
 
 
+@dataclass(frozen=True)
+class BenchAllOptions:
+    """Options of `driftnet bench all`: every topic has its own."""
+
+    threads: ClassVar[int] = 0
+
+
 BENCH: dict[str, type] = {
+    "all": BenchAllOptions,
     "data": BenchDataOptions,
     "models": BenchModelsOptions,
     "objectives": BenchObjectivesOptions,
