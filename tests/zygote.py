@@ -127,6 +127,6 @@ def free_port() -> int:
 def reached(run: Path) -> int:
     """The step of the last checkpoint, 0 where there is none; a file that is just being renamed is looked for again."""
     for name in ("last.ckpt", "previous.ckpt"):
-        with suppress(OSError, SafetensorError), safe_open(run / name, "pt") as file:
+        with suppress(OSError, RuntimeError, SafetensorError), safe_open(run / name, "pt") as file:
             return int(file.metadata()["step"])
     return 0

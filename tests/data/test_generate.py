@@ -160,7 +160,9 @@ def test_sizes_that_make_no_sense_are_refused(changes, message, tmp_path):
 
 def test_a_ctrl_c_ends_it_with_its_workers_at_once_and_not_after_what_they_are_at(zygote, tmp_path):
     path = tmp_path / "NS-PwC.nc"
-    fine = "--resolution 128 --split.train 14 --split.validation 1 --split.test 1 --batch 8 --workers 2"  # Over 20 s a batch.
+    fine = (
+        "--resolution 128 --split.train 254 --split.validation 1 --split.test 1 --batch 128 --workers 2"  # Over 20 s a batch.
+    )
     child = zygote.start(["generate", "NS-PwC", "--output", path, *fine.split()], tmp_path / "said")
     while len(started := children(child.pid)) < 2 or not path.with_name("NS-PwC.nc.journal").exists():
         assert child.poll() is None, child.said()

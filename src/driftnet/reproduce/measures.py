@@ -126,10 +126,11 @@ def _fact(result: Result, name: str) -> float | None:
     if name in BOUNDS:
         row, column = BOUNDS[name]
         return result.get("rows", {}).get(row, {}).get(column)
-    return result.get(f"{name}_median", result.get(name))
+    found = result.get(f"{name}_median", result.get(name))
+    return None if found is None else float(found)
 
 
-def ratio(ours: Values, theirs: Values, resamples: int = 2000) -> tuple[float, float, float]:
+def ratio(ours: Values, theirs: Float[ndarray, "other_seed n"], resamples: int = 2000) -> tuple[float, float, float]:
     """Ratio of two rows' centres with its 95 % interval: seeds resampled row by row, trajectories in both alike.
 
     Means, or medians where trajectories have blown up; where both of those are infinite, neither row is lower.
