@@ -28,6 +28,7 @@ def child(order):
     out = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(out, 1), os.dup2(out, 2)
     os.environ.update(order["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored, where tests run in the background of a shell.
     code = 0
     try:
         exec(order["prelude"], {})

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from driftnet.commands import COMMANDS
 from driftnet.configs import require
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(said)
     except DriftnetError as error:
         _say(error)
-        sys.exit(error.exit_code)
+        _leave(error.exit_code)
     except (OSError, MemoryError, RuntimeError) as error:
         reason = _reason(error)
         if reason is None:
@@ -34,6 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt as interrupt:
         _say(str(interrupt) or "interrupted; the same command goes on from there")
         sys.exit(INTERRUPTED)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process; one of several does not wait, as torch's destructors would, for another that is gone."""
+    world = sys.modules.get("driftnet.train.world")
+    if world is not None and world.KEPT:
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _say(what: object) -> None:
