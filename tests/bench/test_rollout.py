@@ -8,7 +8,7 @@ from driftnet.options.bench import BenchRolloutOptions
 
 @pytest.fixture(scope="module")
 def found():
-    return measured("conv-unet-tiny", BenchRolloutOptions(resolution=32, batch=16, steps=48))
+    return measured("conv-unet-tiny", BenchRolloutOptions(resolution=32, batch=16, steps=240))
 
 
 def test_a_step_of_a_rollout_costs_a_forward_pass(found):
