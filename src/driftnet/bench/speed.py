@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
-from statistics import median
+from statistics import linear_regression, median
 from typing import Any
 
 from driftnet.bench.models import as_text, spread
@@ -103,8 +103,7 @@ def ratio(naive: Found, other: Found, what: str) -> float:
 def exponent(sizes: list[int], seconds: list[float]) -> float:
     """The p of seconds ~ pixels ** p, by least squares in the logarithms."""
     x, y = [2 * log(size) for size in sizes], [log(second) for second in seconds]
-    middle = sum(x) / len(x), sum(y) / len(y)
-    return sum((a - middle[0]) * (b - middle[1]) for a, b in zip(x, y, strict=True)) / sum((a - middle[0]) ** 2 for a in x)
+    return linear_regression(x, y).slope
 
 
 def _tables(networks: list[str], found: dict[str, Any]) -> Iterator[str]:
