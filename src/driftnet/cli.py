@@ -11,6 +11,7 @@ from typing import NoReturn
 from driftnet.commands import COMMANDS
 from driftnet.configs import require
 from driftnet.errors import DriftnetError, unknown
+from driftnet.memory import reuse_freed
 
 FAILURE, INTERRUPTED = 1, 130
 NO_SPACE = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))  # Also in what HDF5 says.
@@ -77,6 +78,7 @@ def _dispatch(arguments: list[str]) -> str:
     if not names and flags in (["-h"], ["--help"]) and verb == "info":
         return f"driftnet info {COMMANDS[verb].names}\n\n{COMMANDS[verb].summary}"
     _check_names(verb, names, flags)
+    reuse_freed()
     return COMMANDS[verb].run(names, flags)
 
 

@@ -25,45 +25,48 @@ Work = Callable[[], Any]
 
 
 def race(case: dict[str, Any]) -> dict[str, Any]:
-    """Seconds of forward passes and of training steps of every network, and how far their outputs are from the naive ones."""
+    """Seconds of forward passes and of training steps of every network, and how far their outputs are from the naive ones.
+
+    On a GPU also the bytes at the peak of a training step, which its allocator counts.
+    """
     device, x = _place(case)
-    networks = {name: _entrant(name, device) for name in case["networks"]}
-    with torch.no_grad():
-        outputs = {name: _called(network, x).float() for name, network in networks.items()}
-    found: dict[str, Any] = {name: {"apart": _apart(name, outputs)} for name in networks}
+    networks, outputs, steps = dict[str, nn.Module](), dict[str, Tensor](), dict[str, Work]()
+    found: dict[str, Any] = {name: {} for name in case["networks"]}
+    for name in found:
+        start = _restarted(device)
+        networks[name] = _entrant(name, device)
+        with torch.no_grad():
+            outputs[name] = _called(networks[name], x).float()
+        if case["training"]:
+            steps[name] = _training(networks[name], x)
+        if start is not None and case["training"]:
+            steps[name]()
+            found[name]["peak"] = torch.cuda.max_memory_allocated(device) - start
+        found[name]["apart"] = _apart(name, outputs)
     forward = {name: _forward(network, x) for name, network in networks.items()}
-    for name, seconds in in_turn(forward, case["repeats"], device).items():
-        found[name]["forward"] = seconds
-    steps = {name: _training(network, x) for name, network in networks.items()} if case["training"] else {}
-    for name, seconds in in_turn(steps, case["repeats"], device).items():
-        found[name]["step"] = seconds
+    for what, works in {"forward": forward, "step": steps}.items():
+        for name, seconds in in_turn(works, case["repeats"], device).items():
+            found[name][what] = seconds
     return found
 
 
-def peaks(case: dict[str, Any]) -> dict[str, int]:
-    """Bytes at the peak of a few training steps of every network; the resident memory of a process is good for one only."""
+def peak(case: dict[str, Any]) -> int:
+    """Bytes at the peak of a few training steps of a network, on a CPU: the resident memory of a process is good for one."""
     device, x = _place(case)
-    return {name: (_allocated if device.type == "cuda" else _resident)(name, x) for name in case["networks"]}
-
-
-def _resident(name: str, x: Tensor) -> int:
     start = resident("VmRSS")
-    _steps(name, x)
+    step = _training(_entrant(case["network"], device), x)
+    for _ in range(3):
+        step()
     return resident("VmHWM") - start
 
 
-def _allocated(name: str, x: Tensor) -> int:
+def _restarted(device: torch.device) -> int | None:
+    """Bytes that a GPU holds now, from where on its peak is counted."""
+    if device.type != "cuda":
+        return None
     torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats(x.device)
-    start = torch.cuda.memory_allocated(x.device)
-    _steps(name, x)
-    return torch.cuda.max_memory_allocated(x.device) - start
-
-
-def _steps(name: str, x: Tensor) -> None:
-    step = _training(_entrant(name, x.device), x)
-    for _ in range(3):
-        step()
+    torch.cuda.reset_peak_memory_stats(device)
+    return torch.cuda.memory_allocated(device)
 
 
 def mixers(case: dict[str, Any]) -> list[dict[str, Any]]:
@@ -121,8 +124,8 @@ def _entrant(name: str, device: torch.device) -> nn.Module:
     config: ModelConfig = registry.model(PRESETS[preset])
     network = registry.resolve(config.builder)(config, CHANNELS, CHANNELS, "periodic").to(device)
     if how == "compiled":
-        network.compile(dynamic=False)
-    elif how not in ("naive", "launched"):
+        network.forward = torch.compile(network.forward, dynamic=False)
+    if how not in ("naive", "launched"):
         record(network)
     return WRAPPERS[how](network) if how in WRAPPERS else network
 

@@ -8,9 +8,10 @@ from statistics import median
 from typing import Any
 
 from driftnet import registry
-from driftnet.bench.process import ALLOCATOR, ask
+from driftnet.bench.process import ask
 from driftnet.errors import DriftnetError
 from driftnet.files import machine, refuse_existing, versions, write_json
+from driftnet.memory import ALLOCATOR
 from driftnet.options.bench import BenchModelsOptions
 from driftnet.progress import progress
 from driftnet.tasks.base import Task

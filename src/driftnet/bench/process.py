@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from driftnet.errors import DriftnetError
+from driftnet.memory import ALLOCATOR
 from driftnet.registry import resolve
-
-# Large buffers are kept and not given back: page faults alone made scOT's steps 1.5 times as long.
-ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**36), "MALLOC_TOP_PAD_": str(2**26)}
 
 
 def ask(function: str, question: dict[str, Any], threads: int, **variables: str) -> Any:
     """What `function`, "module:attribute", finds in a fresh process with the allocator fixed."""
     fixed = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    environment = {**os.environ, **ALLOCATOR, **fixed, **variables, "PYTHONPATH": package_path()}
+    kept = {name: str(value) for name, value in ALLOCATOR.items()}
+    environment = {**os.environ, **kept, **fixed, **variables, "PYTHONPATH": package_path()}
     code = f"from driftnet.bench.process import answer; answer({function!r})"
     child = subprocess.run(
         [sys.executable, "-c", code], input=json.dumps(question), env=environment, capture_output=True, text=True

@@ -10,9 +10,10 @@ from statistics import linear_regression, median
 from typing import Any
 
 from driftnet.bench.models import as_text, spread
-from driftnet.bench.process import ALLOCATOR, ask
+from driftnet.bench.process import ask
 from driftnet.configs import require
 from driftnet.files import machine, refuse_existing, versions, write_json
+from driftnet.memory import ALLOCATOR
 from driftnet.options.bench import BenchSpeedOptions
 from driftnet.progress import progress
 
@@ -54,9 +55,10 @@ def bench(names: list[str], options: BenchSpeedOptions) -> str:
         refuse_existing(options.output, options.overwrite)
     networks = [NAIVE, *NETWORKS, *_library(), *(ON_A_GPU if options.device.startswith("cuda") else ())]
     networks += ["ours, compiled"] if options.compile else []
-    found = _measure(networks, options)
-    if options.output:
-        write_json(options.output, {"protocol": _protocol(options), **found})
+    found: dict[str, Any] = {"rounds": [], "mixers": [], "growth": []}
+    for _ in _measured(networks, options, found):
+        if options.output:
+            write_json(options.output, {"protocol": _protocol(options), **found})
     return "\n\n".join((*_tables(networks, found), _notes(options)))
 
 
@@ -64,29 +66,28 @@ def _library() -> list[str]:
     return ["neuralop FNO"] if importlib.util.find_spec("neuralop") else []
 
 
-def _measure(networks: list[str], options: BenchSpeedOptions) -> dict[str, Any]:
-    cuda = options.device.startswith("cuda")
+def _measured(networks: list[str], options: BenchSpeedOptions, found: dict[str, Any]) -> Iterator[None]:
+    """Add what is found, process by process."""
     rounds = [Round(batch, threads) for threads in options.threads_tried for batch in options.batches]
+    alone = () if options.device.startswith("cuda") else networks  # The race itself counts the memory of a GPU.
     sizes = options.growth if len(options.growth) > 1 else ()
-    found: dict[str, Any] = {"rounds": [], "mixers": [], "growth": []}
-    with progress("bench", len(rounds) * (len(networks) + 2) + len(sizes)) as advance:
+    with progress("bench", len(rounds) * (len(alone) + 2) + len(sizes)) as advance:
         for each in rounds:
-            case = _case(options, each.batch) | vars(each)
+            case = _case(options, each.batch)
             found["mixers"].append(vars(each) | {"levels": ask("driftnet.bench.contest:mixers", case, each.threads)})
             advance(note=f"mixers, batch {each.batch}")
             raced = ask("driftnet.bench.contest:race", case | {"networks": networks, "training": True}, each.threads)
             advance(note=f"networks, batch {each.batch}")
-            for names in [networks] if cuda else [[name] for name in networks]:
-                peaks = ask("driftnet.bench.contest:peaks", case | {"networks": names}, each.threads)
-                for name in names:
-                    raced[name]["peak"] = peaks[name]
-                    advance(note=f"memory of {name}, batch {each.batch}")
+            for name in alone:
+                raced[name]["peak"] = ask("driftnet.bench.contest:peak", case | {"network": name}, each.threads)
+                advance(note=f"memory of {name}, batch {each.batch}")
             found["rounds"].append(vars(each) | {"networks": raced})
+            yield
         for size in sizes:
             case = _case(options, 1) | {"resolution": size, "networks": GROWING, "training": False}
             found["growth"].append({"resolution": size, "networks": ask("driftnet.bench.contest:race", case, 1)})
             advance(note=f"{size} x {size} points")
-    return found
+            yield
 
 
 def _case(options: BenchSpeedOptions, batch: int) -> dict[str, Any]:

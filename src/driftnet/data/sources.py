@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, runtime_checkable
 
 import h5py
@@ -11,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from driftnet.data.formats.containers import readable
+from driftnet.data.formats.containers import in_one_piece, readable
 from driftnet.data.loading import Loading
 from driftnet.data.trajectories import Trajectories
 
@@ -36,14 +37,15 @@ class Disk:
     def __init__(self, trajectories: Trajectories) -> None:
         self.trajectories = trajectories
         self._announce = announcer(trajectories)
+        self._caller = ThreadPoolExecutor(1, "driftnet-announcer")  # Announcing takes as long as reading.
 
     def stream(self, indices: Sequence[int]) -> Iterator[tuple[int, Float[Tensor, "t c x y"]]]:
         """Read one trajectory after the other."""
         for index in indices[:AHEAD]:
-            self._announce(index)
+            self._caller.submit(self._announce, index)
         for place, index in enumerate(indices):
             if place + AHEAD < len(indices):
-                self._announce(indices[place + AHEAD])
+                self._caller.submit(self._announce, indices[place + AHEAD])
             yield index, self.trajectories[index]
 
 
@@ -118,6 +120,6 @@ def _extent(trajectories: Trajectories) -> tuple[int, int] | None:
         return None
     with readable(path), h5py.File(path, "r") as file:
         variable = file.get(trajectories.task.source.variable)
-        if not isinstance(variable, h5py.Dataset) or variable.id.get_offset() is None:
+        if not isinstance(variable, h5py.Dataset) or not in_one_piece(variable):
             return None
         return variable.id.get_offset(), variable.nbytes // variable.shape[0]

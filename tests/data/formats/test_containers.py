@@ -6,7 +6,14 @@ import h5py
 import numpy as np
 import pytest
 
-from driftnet.data.formats.containers import Handles, find_array, open_container, refuse_more_than_memory
+from driftnet.data.formats.containers import (
+    Contiguous,
+    Handles,
+    find_array,
+    open_container,
+    readable,
+    refuse_more_than_memory,
+)
 from driftnet.data.formats.recognise import recognise
 from driftnet.errors import DriftnetError, UsageError
 from tests.oracles import oracle
@@ -121,3 +128,53 @@ def test_a_forked_process_opens_its_own_file(tmp_path, monkeypatch):
     assert handles.array(tmp_path / "a.npy", "array") is first
     monkeypatch.setattr("os.getpid", lambda: -1)
     assert handles.array(tmp_path / "a.npy", "array") is not first
+
+
+KEYS = [
+    (1, slice(None), slice(None)),
+    (2, slice(1, 3), slice(None)),
+    (slice(0, 2), slice(None), slice(None)),
+    (0, 3, slice(2, 4)),
+    (slice(1, 2), slice(1, 3), slice(None)),
+    (slice(None), 1, slice(None)),
+    (1, slice(0, 2), slice(1, 3)),
+    (0, slice(None, None, 2), slice(None)),
+    (1, slice(4, 9), slice(None)),
+]
+DIRECT = 5  # The first ones, which are one piece.
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f8", "<i2"])
+@pytest.mark.parametrize("options", [{}, {"chunks": (1, 2, 5)}, {"compression": "gzip"}])
+def test_reading_past_hdf5_gives_what_it_gives(tmp_path, dtype, options):
+    path, values = tmp_path / "a.h5", np.arange(60).reshape(3, 4, 5).astype(dtype)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("before", data=np.ones(7))
+        file.create_dataset("u", data=values, **options)
+    array = Handles().array(path, "u")
+    assert isinstance(array, Contiguous) == (dtype != ">f4" and not options)
+    for key in KEYS:
+        np.testing.assert_array_equal(array[key], values[key])
+
+
+def test_one_piece_needs_nothing_of_hdf5(tmp_path, monkeypatch):
+    path, values = tmp_path / "a.h5", np.arange(60.0).reshape(3, 4, 5)
+    with h5py.File(path, "w") as file:
+        file["u"] = values
+    array = Handles().array(path, "u")
+    assert isinstance(array, Contiguous)
+    with h5py.File(path, "r"):
+        monkeypatch.setattr(h5py.Dataset, "__getitem__", lambda *_: pytest.fail("read by HDF5"))
+        for key in KEYS[:DIRECT]:
+            np.testing.assert_array_equal(array[key], values[key])
+
+
+def test_a_file_that_became_shorter_is_refused(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["u"] = np.arange(60.0).reshape(3, 4, 5)
+    array = Handles().array(path, "u")
+    with path.open("r+b") as stream:
+        stream.truncate(path.stat().st_size - 300)
+    with pytest.raises(DriftnetError, match=r"could not read .*a\.h5: it is cut short or damaged"), readable(path):
+        _ = array[2, slice(None), slice(None)]

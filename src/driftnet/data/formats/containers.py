@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+from weakref import finalize
 
 import h5py
 import numpy as np
@@ -155,20 +157,78 @@ def refuse_more_than_memory(path: Path, count: int) -> None:
         )
 
 
+class Contiguous:
+    """An HDF5 dataset that stands in its file in one piece: read past HDF5, which lets no other thread run meanwhile."""
+
+    def __init__(self, dataset: h5py.Dataset) -> None:
+        self.dataset, self.shape, self.dtype = dataset, dataset.shape, dataset.dtype
+        self._descriptor = os.open(dataset.file.filename, os.O_RDONLY)
+        finalize(self, os.close, self._descriptor)
+
+    def __getitem__(self, key: tuple[int | slice, ...]) -> NDArray[Any]:
+        """A part of the values; HDF5 reads those that are not one piece."""
+        run = _run(self.shape, key)
+        if run is None:
+            return self.dataset[key]
+        first, shape = run
+        values = np.empty(shape, self.dtype)
+        _fill(self._descriptor, self.dataset.id.get_offset() + first * self.dtype.itemsize, values)
+        return values
+
+
+def in_one_piece(array: Any) -> bool:
+    """Whether an array's values stand one after the other in a file, as they are in memory."""
+    if not isinstance(array, h5py.Dataset) or array.id.get_offset() is None or not hasattr(os, "preadv"):
+        return False
+    whole = array.chunks is None and not array.is_virtual and not array.external and array.file.userblock_size == 0
+    return whole and array.dtype.kind in "fiu" and array.dtype.isnative
+
+
+def _run(shape: tuple[int, ...], key: tuple[int | slice, ...]) -> tuple[int, tuple[int, ...]] | None:
+    """The first element and the shape of what a key asks for, where it is one piece: numbers, then a range, then all."""
+    first, kept, strides = 0, list[int](), [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    for length, stride, wanted in zip(shape, strides, key, strict=True):
+        start, stop, step = wanted.indices(length) if isinstance(wanted, slice) else (wanted, wanted + 1, 1)
+        inside = 0 <= start < stop <= length and step == 1
+        if not inside or (any(count > 1 for count in kept) and stop - start < length):
+            return None
+        first += start * stride
+        if isinstance(wanted, slice):
+            kept.append(stop - start)
+    return first, tuple(kept)
+
+
+def _fill(descriptor: int, offset: int, values: NDArray[Any]) -> None:
+    buffer = values.reshape(-1).view(np.uint8).data
+    while buffer:
+        count = os.preadv(descriptor, [buffer], offset)
+        if count == 0:
+            raise EOFError("it ends before its values do")
+        buffer, offset = buffer[count:], offset + count
+
+
 class Handles:
     """Open files, each opened when first asked for; another process opens its own."""
 
     def __init__(self) -> None:
-        self._owner, self._open = os.getpid(), {}
+        self._forget()
 
     def array(self, path: Path, name: str) -> Array:
         """An array whose name and size were checked before."""
         if self._owner != os.getpid():
-            self._owner, self._open = os.getpid(), {}
+            self._forget()
         if path not in self._open:
             self._open[path] = open_container(path)
-        return self._open[path][name]
+        if (path, name) not in self._arrays:
+            array = self._open[path][name]
+            self._arrays[path, name] = Contiguous(array) if in_one_piece(array) else array
+        return self._arrays[path, name]
 
     def __getstate__(self) -> dict[str, Any]:
         """Open files stay behind."""
-        return {"_owner": 0, "_open": {}}
+        return {"_owner": 0, "_open": {}, "_arrays": {}}
+
+    def _forget(self) -> None:
+        self._owner = os.getpid()
+        self._open: dict[Path, Mapping[str, Any]] = {}
+        self._arrays: dict[tuple[Path, str], Array] = {}
