@@ -53,6 +53,29 @@ def fails(capsys, *arguments: str) -> tuple[int, str]:
         ("train NS-PwC drift-net --model.mixer.mask", "--model.mixer.mask"),
         ("train NS-PwC drift-net --config none.yaml", "--config: File does not exist"),
         ("generate NS-PwC --split.test 0", "split.test: 0 is not positive"),
+        ("generate NS-PwC --simulation.initial.tracer_radius 0.7", "initial.tracer_radius: 0.7 is not in (0, 0.5]"),
+        ("generate NS-PwC --simulation.initial.tracer_centre [0.5,-1]", "initial.tracer_centre: -1.0 is not in [0, 1]"),
+        ("generate NS-PwC --simulation.initial.tracer_height .nan", "initial.tracer_height: nan is not finite"),
+        ("generate FNS-KF --simulation.equation.forcing_mode 0", "equation.forcing_mode: 0 is not positive"),
+        (
+            "generate NS-SL --simulation.initial.layers [0.75,0.25]",
+            "initial.layers: 0.75 and 0.25 are not two places in (0, 1)",
+        ),
+        ("generate NS-SL --simulation.initial.coefficients [1,0]", "initial.coefficients: [1.0, 0.0] ends before it begins"),
+        ("generate NS-SL --simulation.initial.speed .inf", "initial.speed: inf is not finite"),
+        ("generate ACE --simulation.initial.coefficients [0,.inf]", "initial.coefficients: [0.0, inf] is not finite"),
+        ("generate ACE --simulation.initial.factor 1/k", "'1/k' is not one of 1/K, 1/K^2. Did you mean '1/K'?"),
+        ("generate Wave-Gauss --simulation.initial.lattice -1", "initial.lattice: -1 is not in [0, 100]"),
+        ("generate Wave-Gauss --simulation.initial.pulses [-2,1]", "initial.pulses: -2 is negative"),
+        ("generate Wave-Gauss --simulation.initial.offset -0.1", "initial.offset: -0.1 is negative"),
+        ("generate Wave-Gauss --simulation.initial.inclusions [0,1]", "initial.inclusions: 0.0 is not positive"),
+        (
+            "generate Wave-Gauss --simulation.initial.pulse_heights [2,1]",
+            "initial.pulse_heights: [2.0, 1.0] ends before it begins",
+        ),
+        ("generate Poisson-Gauss --simulation.initial.heights [1,-1]", "initial.heights: [1.0, -1.0] ends before it begins"),
+        ("generate KF-Long-smoother --simulation.initial.amplitude 0", "initial.amplitude: 0.0 is not positive"),
+        ("generate KF-Long-smoother --simulation.initial.coefficients [0,0]", "initial.coefficients: all are 0"),
         ("generate NS-PwC --resolution 64 extra", "unexpected argument 'extra'; names come first, then options"),
         ("bench dada", "no bench topic is called 'dada'. Did you mean 'data'? Known: all, data, models, "),
         ("bench data --size 0", "size: 0 is not positive"),
@@ -125,7 +148,8 @@ def test_every_task_shows_its_options_and_itself(task, capsys):
     said = capsys.readouterr().out
     assert all(f"\n{what} " in said for what in ("split", "statistics", "source", "confidence", "inferred"))
     assert registry.task(task).equation in said
-    assert all(f"--simulation.equation.{name} " in said for name in shown["simulation"]["equation"])
+    for group in ("equation", "initial"):
+        assert all(f"--simulation.{group}.{name} " in said for name in shown["simulation"][group])
     assert "confidence" in said
 
 

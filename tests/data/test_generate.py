@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import xarray as xr
 
 from driftnet import registry
+from driftnet.cli import main
 from driftnet.data.generate import generate
 from driftnet.data.jobs import plan
 from driftnet.errors import DriftnetError, UsageError
@@ -105,6 +107,38 @@ def test_a_torn_last_line_of_the_journal_is_done_again(reference, tmp_path):
     journal.write_text(journal.read_text() + "4")
     generate(job(path), overwrite=False)
     assert checksum(path) == checksum(reference)
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "name", "expected"),
+    [
+        # Of 256 points 13 lie in a disc of radius 1/8, the points on its edge among them.
+        ("NS-PwC", "tracer_radius 0.125 tracer_centre [0.25,0.75] tracer_height 2", "tracer", 2 * 13 / 256),
+        ("Wave-Gauss", "lattice 0 speed [2000,2000]", "c", 2000.0),
+        ("Poisson-Gauss", "heights [0,0]", "source", 0.0),
+    ],
+)
+def test_options_of_initial_data_reach_the_file_and_its_recipe(task, options, name, expected, tmp_path):
+    names, values = options.split()[::2], options.split()[1::2]
+    given = [word for key, value in zip(names, values, strict=True) for word in (f"--simulation.initial.{key}", value)]
+    sizes = "--split.train 1 --split.validation 1 --split.test 1 --resolution 16 --snapshots 2 --workers 1 --output"
+    main(["generate", task, *sizes.split(), str(tmp_path / "made.nc"), *given])
+    with h5py.File(tmp_path / "made.nc") as file:
+        field = file["velocity"][:, 0, 2] if name == "tracer" else file[name][:]
+        assert field.mean((-2, -1)) == pytest.approx([expected] * 3)
+        recorded = json.loads(file.attrs["recipe"])["simulation"]["initial"]
+    assert [recorded[key] for key in names] == [json.loads(value) for value in values]
+
+
+def test_a_file_that_lacks_an_option_in_its_recipe_is_one_of_another_recipe(reference, tmp_path):
+    older = tmp_path / "NS-PwC.nc"
+    shutil.copyfile(reference, older)
+    with h5py.File(older, "a") as file:
+        recipe = json.loads(file.attrs["recipe"])
+        del recipe["simulation"]["initial"]["tracer_radius"]
+        file.attrs["recipe"] = json.dumps(recipe, sort_keys=True)
+    with pytest.raises(UsageError, match="made by another recipe; give --overwrite"):
+        generate(job(older), overwrite=False)
 
 
 def test_a_finished_file_is_left_alone_and_another_recipe_is_refused(reference, tmp_path):

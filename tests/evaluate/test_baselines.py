@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -54,6 +55,16 @@ def test_a_coarse_wave_keeps_the_speed_that_its_fields_do_not_show():
     second = rollout(solver, state, static, 2)[:, -1].clone()
     from_rest = solver(second, static)[0]
     assert not torch.allclose(going_on, from_rest, atol=1e-2)
+
+
+def test_a_file_made_before_an_option_existed_was_made_with_what_is_its_default_now(small_data):
+    test = Trajectories(small_data, registry.task("NS-PwC"), "test")
+    recipe = json.loads(test.stored.attributes["recipe"])
+    for name in ("tracer_radius", "tracer_centre", "tracer_height"):
+        del recipe["simulation"]["initial"][name]
+    del recipe["simulation"]["equation"]["forcing_mode"]
+    older = replace(test.stored, attributes={"recipe": json.dumps(recipe)})
+    assert simulation_of(test.task, older) == simulation_of(test.task, test.stored)
 
 
 @pytest.mark.parametrize("recipe", ["nonsense", "null", "[]", '{"simulation": 3}', '{"simulation": {"wave": 1}}'])

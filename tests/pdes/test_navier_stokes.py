@@ -145,10 +145,31 @@ def test_a_state_that_is_not_a_number_is_refused():
     broken = flows(16, 1).fill_(float("nan"))
     with pytest.raises(DriftnetError, match="largest speed is nan"):
         solver(16).trajectory(broken, 2)
+    broken = flows(16, 1)
+    broken[:, 2] = float("inf")
+    with pytest.raises(DriftnetError, match="at snapshot 0 a field is not finite"):
+        solver(16).trajectory(broken, 2)
+
+
+def test_a_force_of_another_wavenumber_moves_a_flow_at_rest_in_that_wave_alone():
+    forced = solver(32, forcing=0.5, forcing_mode=3)
+    spectrum = to_spectrum(forced.trajectory(torch.zeros(1, 2, 32, 32), 2)[0, 1]).abs()
+    assert (spectrum > 1e-12).nonzero().tolist() == [[channel, 3, 3] for channel in range(2)]
+    x, y = Grid(32).points
+    assert torch.allclose(forced.constants()["forcing"], 0.5 * torch.sin(6 * pi * (x + y)))
+
+
+@pytest.mark.parametrize(("dealiasing", "limit"), [("3/2", "16"), ("2/3", "10.67")])
+def test_a_force_that_the_grid_does_not_have_is_refused_and_no_force_is_not(dealiasing, limit):
+    rest = torch.zeros(1, 2, 32, 32)
+    message = f"equation.forcing_mode: 16 is not below {limit}, where the modes of 32 points end"
+    with pytest.raises(DriftnetError, match=message):
+        solver(32, forcing=0.1, forcing_mode=16, dealiasing=dealiasing).trajectory(rest, 2)
+    solver(32, forcing_mode=16, dealiasing=dealiasing).trajectory(rest, 2)
 
 
 def test_the_disc_of_the_tracer_has_the_published_mean():
-    assert disc(Grid(128)).mean().item() == pytest.approx(3209 / 16384, abs=1e-15)
+    assert disc(Grid(128), 0.25, (0.5, 0.5)).mean().item() == pytest.approx(3209 / 16384, abs=1e-15)
 
 
 def test_the_vorticity_of_the_initial_flow_is_constant_on_its_blocks():

@@ -42,28 +42,30 @@ def piecewise_constant_vorticity(
     velocity = to_field(velocity_from_vorticity(vorticity_hat, grid), size)
     if not parameters.tracer:
         return velocity
-    return torch.cat((velocity, disc(grid).expand(len(generators), 1, size, size)), 1)
+    tracer = parameters.tracer_height * disc(grid, parameters.tracer_radius, parameters.tracer_centre)
+    return torch.cat((velocity, tracer.expand(len(generators), 1, size, size)), 1)
 
 
-def disc(grid: Grid) -> Float[Tensor, "x y"]:
-    """1 within a quarter of the domain's centre, boundary included, else 0."""
-    x, y = grid.points
-    return ((x - 0.5) ** 2 + (y - 0.5) ** 2 <= 1 / 16).to(grid.dtype)
+def disc(grid: Grid, radius: float, centre: tuple[float, float]) -> Float[Tensor, "x y"]:
+    """1 within a radius of a point of the unit torus, boundary included, else 0."""
+    x, y = ((place - middle).abs() for place, middle in zip(grid.points, centre, strict=True))
+    return (torch.minimum(x, 1 - x) ** 2 + torch.minimum(y, 1 - y) ** 2 <= radius**2).to(grid.dtype)
 
 
 def shear_layer(parameters: ShearLayer, generators: Generators, size: int) -> Float[Tensor, "b 2 {size} {size}"]:
     """Velocity along x that changes its sign at two wavy lines."""
     x, y = Grid(size).points
+    low, high = parameters.layers
     flows = []
     for rng in generators:
         count = int(rng.integers(parameters.modes[0], parameters.modes[1], endpoint=True))
-        size_of_wave, phase = (torch.from_numpy(rng.uniform(0, high, count)) for high in (1, 2 * pi))
+        size_of_wave, phase = (torch.from_numpy(rng.uniform(*ends, count)) for ends in (parameters.coefficients, (0, 2 * pi)))
         thickness, shift = rng.uniform(*parameters.thickness), rng.uniform(*parameters.shift)
         modes = torch.arange(1, count + 1)
         wave = (size_of_wave * torch.sin(2 * pi * modes * x - phase)).sum(-1, keepdim=True)
         place = y + shift + parameters.perturbation * wave
-        distance = torch.where(place <= 0.5, place - 0.25, 0.75 - place)
-        flows.append(torch.tanh(2 * pi * distance / thickness))
+        distance = torch.where(place <= (low + high) / 2, place - low, high - place)
+        flows.append(parameters.speed * torch.tanh(2 * pi * distance / thickness))
     along_x = torch.stack(flows)
     return torch.stack((along_x, torch.zeros_like(along_x)), 1)
 
@@ -71,17 +73,17 @@ def shear_layer(parameters: ShearLayer, generators: Generators, size: int) -> Fl
 def truncated_fourier_series(
     parameters: TruncatedFourierSeries, generators: Generators, size: int
 ) -> Float[Tensor, "b 1 {size} {size}"]:
-    """Low modes with amplitudes uniform in [-1, 1] and any phase, without a mean, at most 1 in size."""
+    """Low modes of uniform size and any phase, without a mean, scaled to a largest value."""
     cutoff = parameters.cutoff
     grid = Grid(2 * cutoff + 2)
     kx, ky = grid.modes
     # exponax draws the amplitude of a wave: each of its two (four) coefficients gets a half (a quarter).
     share = torch.where(kx == 0, 1.0, 0.5) * torch.where(ky == 0, 1.0, 0.5) * grid.below(cutoff + 0.5)
     share[0, 0] = 0
-    shape = tuple(share.shape)
-    draws = np.stack([rng.uniform(-1, 1, shape) * np.exp(1j * rng.uniform(0, 2 * pi, shape)) for rng in generators])
+    shape, ends = tuple(share.shape), parameters.coefficients
+    draws = np.stack([rng.uniform(*ends, shape) * np.exp(1j * rng.uniform(0, 2 * pi, shape)) for rng in generators])
     series = to_field(resize_spectrum(torch.from_numpy(draws) * share, size), size)[:, None]
-    return series / series.abs().amax((-2, -1), keepdim=True)
+    return parameters.amplitude * (series / series.abs().amax((-2, -1), keepdim=True))
 
 
 def sine_series(parameters: SineSeries, generators: Generators, size: int) -> Float[Tensor, "b 1 {size} {size}"]:
@@ -92,25 +94,28 @@ def sine_series(parameters: SineSeries, generators: Generators, size: int) -> Fl
         count = int(rng.integers(parameters.modes[0], parameters.modes[1], endpoint=True))
         decay = rng.uniform(*parameters.decay)
         modes = torch.arange(1, count + 1, dtype=torch.float64)
-        amplitudes = torch.from_numpy(rng.uniform(-1, 1, (count, count)))
+        amplitudes = torch.from_numpy(rng.uniform(*parameters.coefficients, (count, count)))
         weights = amplitudes * (modes[:, None] ** 2 + modes[None, :] ** 2) ** -decay
         sines = torch.sin(pi * modes * x)
-        fields.append(sines @ weights @ sines.T / count)
+        fields.append(sines @ weights @ sines.T / (count if parameters.factor == "1/K" else count**2))
     return parameters.amplitude * torch.stack(fields)[:, None]
 
 
 def gaussian_pulses(parameters: GaussianPulses, generators: Generators, size: int) -> Float[Tensor, "b 2 {size} {size}"]:
     """Displacement at rest, and the speed of the medium."""
     fields = []
-    quarters = np.array([(x, y) for x in (0.25, 0.75) for y in (0.25, 0.75)])
+    places = (np.arange(parameters.lattice) + 0.5) / parameters.lattice
+    cells = np.stack(np.meshgrid(places, places, indexing="ij"), -1).reshape(-1, 2)
     for rng in generators:
         count = int(rng.integers(parameters.pulses[0], parameters.pulses[1], endpoint=True))
         centres, widths = rng.uniform(*parameters.centres, (count, 2)), rng.uniform(*parameters.widths, count)
-        pulses = gaussians(centres, widths, np.ones(count), size)
         speed = rng.uniform(*parameters.speed)
-        centres = quarters + rng.uniform(-parameters.offset, parameters.offset, (4, 2))
-        widths, heights = rng.uniform(*parameters.inclusions, 4), rng.uniform(*parameters.heights, 4)
-        fields.append(torch.stack((pulses, speed + gaussians(centres, widths, heights, size))))
+        middles = cells + rng.uniform(-parameters.offset, parameters.offset, cells.shape)
+        spreads, added = (rng.uniform(*ends, len(cells)) for ends in (parameters.inclusions, parameters.heights))
+        # Drawn last: the other numbers are those of files made before pulses could differ in height.
+        heights = rng.uniform(*parameters.pulse_heights, count)
+        medium = speed + gaussians(middles, spreads, added, size)
+        fields.append(torch.stack((gaussians(centres, widths, heights, size), medium)))
     return torch.stack(fields)
 
 
@@ -120,7 +125,7 @@ def gaussian_sources(parameters: GaussianSources, generators: Generators, size: 
     for rng in generators:
         count = int(rng.geometric(parameters.success))
         centres, widths = rng.uniform(*parameters.centres, (count, 2)), rng.uniform(*parameters.widths, count)
-        sources.append(gaussians(centres, widths, np.ones(count), size))
+        sources.append(gaussians(centres, widths, rng.uniform(*parameters.heights, count), size))
     source = torch.stack(sources)
     return torch.stack((torch.zeros_like(source), source), 1)
 

@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
+from driftnet.errors import DriftnetError
 from driftnet.pdes.grid import Grid, along_x, resize_spectrum, to_field, to_spectrum
 from driftnet.pdes.integrators import SCHEMES
-from driftnet.pdes.solver import Solver, refuse_large_courant
+from driftnet.pdes.solver import Solver, refuse_large_courant, refuse_not_finite
 from driftnet.tasks.equations import NavierStokes
 
 USUAL_COURANT = 1.8
@@ -62,7 +63,8 @@ class NavierStokesSolver(Solver[Tensor]):
         linear = spectral_viscosity(grid, equation.viscosity, equation.strength, resolution) + equation.drag
         self.step = SCHEMES[equation.method](along_x(linear[:, : self.columns]), self.dt)
         self.product_size = grid.size * 3 // 2 if equation.dealiasing == "3/2" else grid.size
-        self.forcing, self.force_hat = equation.forcing, self._force(equation)
+        self.forcing, self.mode, self.limit = equation.forcing, equation.forcing_mode, limit
+        self.force_hat = self._force(equation)
         self._set_derivatives()
 
     def _set_derivatives(self) -> None:
@@ -75,9 +77,9 @@ class NavierStokesSolver(Solver[Tensor]):
         self.inflow = along_x(-1j * self.resolved * torch.stack(torch.broadcast_tensors(kx, ky)))
 
     def _wave(self) -> Float[Tensor, "x y"]:
-        """The phase 2 pi (x + y)."""
+        """The phase 2 pi k (x + y) of the force."""
         x, y = self.grid.points
-        return 2 * pi / self.grid.length * (x + y)
+        return 2 * pi / self.grid.length * self.mode * (x + y)
 
     def _force(self, equation: NavierStokes) -> Complex[Tensor, "2 x half_y"]:
         wave = self._wave()
@@ -86,7 +88,7 @@ class NavierStokesSolver(Solver[Tensor]):
         return along_x(force_hat[..., : self.columns] * self.resolved)
 
     def constants(self) -> dict[str, Float[Tensor, "x y"]]:
-        """The force as one number a point, as the published loader gives it to a model: A sin(2 pi (x + y))."""
+        """The force as one number a point, as the published loader gives it to a model: A sin(2 pi k (x + y))."""
         return {"forcing": self.forcing * self._wave().sin()}
 
     def start(self, initial: Float[Tensor, "b c x y"]) -> Complex[Tensor, "b c x columns"]:
@@ -127,5 +129,9 @@ class NavierStokesSolver(Solver[Tensor]):
         return spectrum if spectrum.shape[-2] == size else resize_spectrum(spectrum, size, self.columns)
 
     def guard(self, fields: Float[Tensor, "b c x y"], index: int) -> None:
-        """Refuse a flow that is too fast for the time step."""
+        """Refuse a flow that is too fast for the time step, a force that the grid does not have, and what is not a number."""
+        if self.forcing and self.mode >= self.limit:
+            end = f"{self.limit:.4g}, where the modes of {self.grid.size} points end"
+            raise DriftnetError(f"equation.forcing_mode: {self.mode} is not below {end}")
         refuse_large_courant(fields[:, :2].abs().amax().item(), self.dt, self.substeps, self.grid, index)
+        refuse_not_finite(fields[:, 2:], index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from driftnet.configs import require
 from driftnet.tasks.equations.base import Equation, Initial, Simulation, ordered, positive
@@ -27,19 +27,23 @@ class AllenCahn(Equation):
 
 @dataclass(frozen=True)
 class SineSeries(Initial):
-    """u = 1/K sum over i, j <= K of a_ij (i^2 + j^2)^-r sin(pi i x) sin(pi j y), a uniform in [-1, 1]."""
+    """u = amplitude factor(K) sum over i, j <= K of a_ij (i^2 + j^2)^-r sin(pi i x) sin(pi j y)."""
 
     sampler: ClassVar[str] = "driftnet.pdes.initial:sine_series"
     modes: tuple[int, int] = (16, 32)
     """Range of K."""
     decay: tuple[float, float] = (0.7, 1.0)
     """Range of r."""
-    amplitude: float = 1.0
+    coefficients: tuple[float, float] = (-1.0, 1.0)
+    """Range of a_ij."""
+    factor: Literal["1/K", "1/K^2"] = "1/K"
     """Factor of the sum; 1/K is inferred: with 1/K^2 the spread is 0.386, with 1/K the published 0.653."""
+    amplitude: float = 1.0
+    """Another factor, the same for every K."""
 
     def __post_init__(self) -> None:
         """Refuse ranges that are none."""
-        ordered("initial", self, "modes", "decay")
+        ordered("initial", self, "modes", "decay", "coefficients")
         require(self.modes[0] > 0, f"initial.modes: {self.modes[0]} is not positive")
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import ClassVar
 
 from driftnet.configs import require
@@ -52,8 +53,16 @@ def positive(group: str, parameters: object, *names: str) -> None:
         require(value is None or value > 0, f"{group}.{name}: {value} is not positive")
 
 
+def finite(group: str, parameters: object, *names: str) -> None:
+    """Refuse infinite parameters, and what is not a number."""
+    for name in names:
+        value = getattr(parameters, name)
+        require(isfinite(value), f"{group}.{name}: {value} is not finite")
+
+
 def ordered(group: str, parameters: object, *names: str) -> None:
-    """Refuse ranges that end before they begin."""
+    """Refuse ranges that end before they begin, or never."""
     for name in names:
         low, high = getattr(parameters, name)
         require(low <= high, f"{group}.{name}: [{low}, {high}] ends before it begins")
+        require(high - low < inf, f"{group}.{name}: [{low}, {high}] is not finite")

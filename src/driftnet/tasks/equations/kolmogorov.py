@@ -7,7 +7,7 @@ from math import pi
 from typing import ClassVar, Literal
 
 from driftnet.configs import require
-from driftnet.tasks.equations.base import Equation, Initial, Simulation, positive
+from driftnet.tasks.equations.base import Equation, Initial, Simulation, finite, ordered, positive
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,22 @@ class KolmogorovFlow(Equation):
 
 @dataclass(frozen=True)
 class TruncatedFourierSeries(Initial):
-    """A random field of low modes, amplitudes uniform in [-1, 1], scaled to a largest value of 1."""
+    """A random field of low modes without a mean, scaled to a given largest value."""
 
     sampler: ClassVar[str] = "driftnet.pdes.initial:truncated_fourier_series"
     cutoff: int = 5
     """Highest wavenumber along each axis; APEBench's 'fourier;5;true;true'."""
+    coefficients: tuple[float, float] = (-1.0, 1.0)
+    """Range of the sizes of the modes, before the field is scaled."""
+    amplitude: float = 1.0
+    """Largest value of the field, up to its sign."""
 
     def __post_init__(self) -> None:
         """Refuse an empty series."""
-        positive("initial", self, "cutoff")
+        positive("initial", self, "cutoff", "amplitude")
+        finite("initial", self, "amplitude")
+        ordered("initial", self, "coefficients")
+        require(any(self.coefficients), "initial.coefficients: all are 0, which leaves nothing to scale")
 
     @property
     def channels(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from driftnet.configs import require
-from driftnet.tasks.equations.base import Equation, Initial, Simulation, ordered, positive
+from driftnet.tasks.equations.base import Equation, Initial, Simulation, finite, ordered, positive
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,9 @@ class NavierStokes(Equation):
     drag: float = 0.0
     """Rate added to every mode; negative damps."""
     forcing: float = 0.0
-    """Amplitude A of the steady force, a wave in w = 2 pi (x + y)."""
+    """Amplitude A of the steady force, a wave in w = 2 pi forcing_mode (x + y)."""
+    forcing_mode: int = 1
+    """Wavenumber of the force along each axis."""
     forcing_form: Literal["cosine-sine", "sine"] = "cosine-sine"
     """cosine-sine: A (cos w, sin w); sine: A (sin w, 0). Published statistics do not tell them apart."""
     dealiasing: Literal["3/2", "2/3"] = "3/2"
@@ -36,7 +38,7 @@ class NavierStokes(Equation):
     def __post_init__(self) -> None:
         """Refuse an equation that cannot be integrated."""
         require(self.strength >= 0, f"equation.strength: {self.strength} is negative")
-        positive("equation", self, "substeps", "viscosity_resolution")
+        positive("equation", self, "substeps", "viscosity_resolution", "forcing_mode")
 
     @property
     def method(self) -> Literal["etdrk2", "etdrk4"]:
@@ -54,11 +56,21 @@ class PiecewiseConstantVorticity(Initial):
     amplitude: float = 10.0
     """Values are uniform in [-amplitude, amplitude]; inferred: 1 makes a velocity with a tenth of the published spread."""
     tracer: bool = True
-    """Carry a passive tracer, a disc of radius 1/4 at the centre, as the published file does."""
+    """Carry a passive tracer, a disc, as the published file does."""
+    tracer_radius: float = 0.25
+    """Radius of the disc."""
+    tracer_centre: tuple[float, float] = (0.5, 0.5)
+    """Its centre; what sticks out of the domain comes in on the other side."""
+    tracer_height: float = 1.0
+    """Value of the tracer in the disc; it is 0 elsewhere."""
 
     def __post_init__(self) -> None:
-        """Refuse empty patterns."""
+        """Refuse empty patterns, and a disc that does not fit into the domain."""
         positive("initial", self, "blocks")
+        require(0 < self.tracer_radius <= 0.5, f"initial.tracer_radius: {self.tracer_radius} is not in (0, 0.5]")
+        for place in self.tracer_centre:
+            require(0 <= place <= 1, f"initial.tracer_centre: {place} is not in [0, 1]")
+        finite("initial", self, "tracer_height")
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -68,21 +80,30 @@ class PiecewiseConstantVorticity(Initial):
 
 @dataclass(frozen=True)
 class ShearLayer(Initial):
-    """Two opposite shear layers along x, at y = 1/4 and 3/4, shifted by a random wave s(x)."""
+    """Two opposite shear layers along x, shifted by a random wave s(x)."""
 
     sampler: ClassVar[str] = "driftnet.pdes.initial:shear_layer"
     modes: tuple[int, int] = (7, 12)
     """Range of the number p of waves in s(x) = xi + perturbation sum a_k sin(2 pi k x - b_k), k = 1 .. p."""
     perturbation: float = 0.025
-    """Size of the waves; their a_k are uniform in [0, 1], their phases b_k in [0, 2 pi]."""
+    """Size of the waves; their phases b_k are uniform in [0, 2 pi]."""
+    coefficients: tuple[float, float] = (0.0, 1.0)
+    """Range of a_k."""
+    layers: tuple[float, float] = (0.25, 0.75)
+    """Places y_1 and y_2 of the layers, before they are shifted."""
+    speed: float = 1.0
+    """Speed U of the two streams."""
     thickness: tuple[float, float] = (0.08, 0.12)
-    """Range of rho in u_x = tanh(2 pi (y - 1/4) / rho)."""
+    """Range of rho in u_x = U tanh(2 pi (y - y_1) / rho)."""
     shift: tuple[float, float] = (-0.0625, 0.0625)
     """Range of xi."""
 
     def __post_init__(self) -> None:
         """Refuse ranges that are none."""
-        ordered("initial", self, "modes", "thickness", "shift")
+        ordered("initial", self, "modes", "coefficients", "thickness", "shift")
+        low, high = self.layers
+        require(0 < low < high < 1, f"initial.layers: {low} and {high} are not two places in (0, 1), the lower first")
+        finite("initial", self, "speed")
         require(self.modes[0] >= 0, f"initial.modes: {self.modes[0]} is negative")
         require(self.thickness[0] > 0, f"initial.thickness: {self.thickness[0]} is not positive")
 

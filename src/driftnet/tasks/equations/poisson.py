@@ -24,7 +24,7 @@ class Poisson(Equation):
 
 @dataclass(frozen=True)
 class GaussianSources(Initial):
-    """A random number of Gaussians of height 1."""
+    """A random number of Gaussians."""
 
     sampler: ClassVar[str] = "driftnet.pdes.initial:gaussian_sources"
     success: float = 0.4
@@ -33,10 +33,12 @@ class GaussianSources(Initial):
     """Range of their standard deviations."""
     centres: tuple[float, float] = (0.0, 1.0)
     """Range of their coordinates."""
+    heights: tuple[float, float] = (1.0, 1.0)
+    """Range of their heights."""
 
     def __post_init__(self) -> None:
         """Refuse distributions that are none."""
-        ordered("initial", self, "widths", "centres")
+        ordered("initial", self, "widths", "centres", "heights")
         require(0 < self.success <= 1, f"initial.success: {self.success} is not in (0, 1]")
         require(self.widths[0] > 0, f"initial.widths: {self.widths[0]} is not positive")
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from driftnet.configs import require
-from driftnet.tasks.equations.base import Equation, Initial, Simulation, ordered, positive
+from driftnet.tasks.equations.base import Equation, Initial, Simulation, finite, ordered, positive
+
+LARGEST_LATTICE = 100  # Its cells are about as narrow as the spacing of the usual grid.
 
 
 @dataclass(frozen=True)
@@ -33,29 +35,37 @@ class Wave(Equation):
 
 @dataclass(frozen=True)
 class GaussianPulses(Initial):
-    """A few pulses at rest, in a medium of four smooth inclusions."""
+    """A few pulses at rest, in a medium of smooth inclusions, one in each cell of a lattice."""
 
     sampler: ClassVar[str] = "driftnet.pdes.initial:gaussian_pulses"
     pulses: tuple[int, int] = (2, 6)
-    """Range of the number of Gaussians of height 1."""
+    """Range of the number of Gaussians."""
     centres: tuple[float, float] = (1 / 6, 5 / 6)
     """Range of their coordinates."""
     widths: tuple[float, float] = (0.0195, 0.078)
     """Range of their standard deviations."""
+    pulse_heights: tuple[float, float] = (1.0, 1.0)
+    """Range of their heights."""
     speed: tuple[float, float] = (1500.0, 2500.0)
     """Range of the speed c0 far from the inclusions, in m/s."""
     heights: tuple[float, float] = (1000.0, 2500.0)
-    """Range of what the four inclusions add to it; inferred from the published mean and spread."""
+    """Range of what the inclusions add to it; inferred from the published mean and spread."""
     inclusions: tuple[float, float] = (1 / 12, 1 / 6)
     """Range of their standard deviations."""
+    lattice: int = 2
+    """Inclusions along an axis; 0 leaves none."""
     offset: float = 0.156
-    """Their centres are (1/4 or 3/4, 1/4 or 3/4) with an offset uniform in [-offset, offset]."""
+    """Their centres are those of the lattice's cells, with an offset uniform in [-offset, offset]."""
 
     def __post_init__(self) -> None:
         """Refuse ranges that are none."""
-        ordered("initial", self, "pulses", "centres", "widths", "speed", "heights", "inclusions")
-        require(self.widths[0] > 0, f"initial.widths: {self.widths[0]} is not positive")
-        require(self.speed[0] > 0, f"initial.speed: {self.speed[0]} is not positive")
+        ordered("initial", self, "pulses", "centres", "widths", "pulse_heights", "speed", "heights", "inclusions")
+        finite("initial", self, "offset")
+        for name, value in (("pulses", self.pulses[0]), ("offset", self.offset)):
+            require(value >= 0, f"initial.{name}: {value} is negative")
+        require(0 <= self.lattice <= LARGEST_LATTICE, f"initial.lattice: {self.lattice} is not in [0, {LARGEST_LATTICE}]")
+        for name in ("widths", "speed", "inclusions"):
+            require(getattr(self, name)[0] > 0, f"initial.{name}: {getattr(self, name)[0]} is not positive")
 
     @property
     def channels(self) -> tuple[str, ...]:
