@@ -21,7 +21,7 @@ FUZZ = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
-TINY = [name for name in registry.MODELS if name.endswith("-tiny")]
+TINY = [name for name in registry.MODELS if name.endswith("-tiny") and not registry.model(name).needs]
 NAMES = {
     "train": ["NS-PwC", "drift-net-tiny"],
     "generate": ["NS-PwC"],

@@ -38,6 +38,8 @@ class ModelConfig:
 
     builder: ClassVar[str]
     """"module:attribute" of a function (configuration, channels in, channels out, boundary) -> network."""
+    needs: ClassVar[str] = ""
+    """Extra of driftnet, called as the module that it brings, without which there is no building it."""
     frame: Frame = field(default_factory=Frame)
 
 

@@ -26,8 +26,10 @@ def table(size: int | None = None) -> str:
 
 
 def row(name: str, size: int | None = None) -> str:
-    """A preset's line; one whose library is missing, or that such a grid does not fit, says so."""
+    """A preset's line; one that needs an extra, or that such a grid does not fit, says so."""
     config: ModelConfig = registry.model(name)
+    if config.needs:
+        return f"{name:22} not counted: built with what driftnet[{config.needs}] installs (docs/readings.md)"
     resolution = size or (TINY_RESOLUTION if name.endswith("-tiny") else RESOLUTION)
     try:
         found = cost(config, registry.task(TASK), resolution)

@@ -10,11 +10,10 @@ from driftnet import registry
 from driftnet.cli import main
 from driftnet.data.trajectories import Trajectories
 from driftnet.evaluate.run import open_metrics
+from tests.oracles import presets
 
-TINY = [name for name in registry.MODELS if name.endswith("-tiny")]
 
-
-@pytest.mark.parametrize("name", [*TINY, "refiner-tiny --model.training noise"])
+@pytest.mark.parametrize("name", [*presets("-tiny"), "refiner-tiny --model.training noise"])
 def test_a_model_trains_and_is_measured_by_its_name_alone(name, small_data, tmp_path):
     name, *flags = name.split()
     steps = ["--training.steps", "2", "--training.batch", "2", "--training.validations", "1"]

@@ -8,6 +8,7 @@ from torch import nn
 
 from driftnet import costs, registry
 from driftnet.models.cost import activations, flops, reach
+from tests.oracles import presets
 
 
 class Apply(nn.Module):
@@ -68,7 +69,7 @@ def test_the_table_is_made_for_a_given_size_and_says_which_models_do_not_fit_it(
     assert float(fits[2].split()[4]) > float(odd[2].split()[4])
 
 
-@pytest.mark.parametrize("name", [name for name in registry.MODELS if name.endswith("-tiny")])
+@pytest.mark.parametrize("name", presets("-tiny"))
 def test_few_channels_see_as_far_as_many(name):
     config, task = registry.model(name), registry.task("NS-PwC")
     network = registry.resolve(config.builder)(config, 2, 2, task.boundary)

@@ -36,7 +36,7 @@ class Case:
 def bench(names: list[str], options: BenchModelsOptions) -> str:
     """Measure every model at every resolution and batch size; returns the table."""
     task: Task = registry.task(options.task)
-    chosen = names or [name for name in registry.MODELS if name.endswith("-tiny")]
+    chosen = names or [name for name in registry.MODELS if name.endswith("-tiny") and not registry.model(name).needs]
     for name in chosen:
         registry.lookup("model", registry.MODELS, name)
     if options.output:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from driftnet.configs import Frame
 from driftnet.models.configs import FNO, UNO, Backbone, ConvUNet, DriftMixer, DriftNet, Levels, Refiner, ScOT, UNet, WindowMixer
+from driftnet.models.library_configs import LibraryFNO, LibraryUNO
 
 # The authors' configuration T, in our frame and with our reading of the block.
 DRIFT_NET = DriftNet()
@@ -54,6 +55,12 @@ FNO_TINY = FNO(width=24, modes=12)
 UNO_BASE = UNO()
 UNO_HALF = UNO(width=62)
 UNO_TINY = UNO(width=24, modes=12)
+
+# The same with the spectral convolutions of the neuraloperator package.
+FNO_NEURALOP = LibraryFNO()
+FNO_NEURALOP_TINY = LibraryFNO(width=24, modes=12)
+UNO_NEURALOP = LibraryUNO()
+UNO_NEURALOP_TINY = LibraryUNO(width=24, modes=12)
 
 UNET = UNet()
 UNET_HALF = UNet(levels=Levels(widths=(35, 70, 140, 280), depth=5))
