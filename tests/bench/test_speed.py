@@ -27,9 +27,7 @@ def test_the_mixer_says_what_the_naive_one_says_and_is_faster():
 
 
 def test_a_training_step_needs_less_memory_than_the_naive_one():
-    ours, naive = (
-        ask("driftnet.bench.contest:peak", CASE | {"batch": 8, "network": name}, 1) for name in ("published", NAIVE)
-    )
+    ours, naive = (ask("driftnet.bench.contest:peak", CASE | {"batch": 8, "network": name}, 1) for name in ("published", NAIVE))
     assert ours < 0.75 * naive
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from driftnet.models.backbone import MIXERS
-from driftnet.models.configs import DriftMixer, WindowMixer
+from driftnet.models.mixers.configs import DriftMixer, WindowMixer
 from driftnet.models.mixers.place import Place
 
 PUBLISHED = DriftMixer(mask="published", edge="hard", radius="published")

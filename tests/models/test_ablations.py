@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from driftnet.errors import UsageError
-from driftnet.models.configs import DriftMixer
 from driftnet.models.fourier import analysis
+from driftnet.models.mixers.configs import DriftMixer
 from driftnet.models.mixers.drift import Drift, mix_channels
 from driftnet.models.mixers.rings import membership
 from driftnet.models.operator import count_parameters

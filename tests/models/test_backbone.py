@@ -8,7 +8,8 @@ from driftnet import registry
 from driftnet.configs import Frame
 from driftnet.errors import UsageError
 from driftnet.models import backbone, presets
-from driftnet.models.configs import Backbone, DriftMixer, DriftNet
+from driftnet.models.configs import Backbone, DriftNet
+from driftnet.models.mixers.configs import DriftMixer
 from driftnet.models.operator import build, count_parameters, unit_statistics
 
 TASK = registry.task("NS-PwC")

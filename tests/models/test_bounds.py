@@ -10,8 +10,9 @@ from driftnet.errors import UsageError
 from driftnet.metrics.sobolev import defect, defect_bound, printed_bound_applies, printed_defect_bound, sobolev_loss
 from driftnet.models.backbone import Block, MultiScale, build
 from driftnet.models.bounds import Bounds, lemma, lemma_core, mixing_norm
-from driftnet.models.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet
+from driftnet.models.configs import Backbone, ConvUNet, DriftNet
 from driftnet.models.convolution import depthwise
+from driftnet.models.mixers.configs import ConvolutionMixer, DriftMixer
 from driftnet.models.mixers.drift import Drift
 from driftnet.models.operator_norms import complex_matrix, convolution_norm, matrix_norm, patch_norm, project
 from driftnet.models.sensitivity import jacobian_norm, visit

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from driftnet.bench.naive import as_image, as_tokens, naive_drift
-from driftnet.models.configs import DriftMixer
 from driftnet.models.fourier import analysis
+from driftnet.models.mixers.configs import DriftMixer
 from driftnet.models.mixers.drift import Drift, mix_channels
 from driftnet.models.mixers.rings import membership, published_bands, radial_bands
 
@@ -24,7 +24,7 @@ def block(channels=6, padding="circular", dtype=torch.float64, seed=0, **changes
     return mixer
 
 
-@pytest.mark.parametrize("size", [8, 16, 32])
+@pytest.mark.parametrize("size", [2, 8, 16, 32])
 def test_the_published_option_is_the_authors_block(size):
     mixer = block(padding="zeros", dtype=torch.float32, mask="published", edge="hard", radius="published")
     x = torch.randn(2, 6, size, size)
@@ -32,12 +32,19 @@ def test_the_published_option_is_the_authors_block(size):
     assert (mixer(x) - expected).abs().max() / expected.abs().max() < 1e-6
 
 
-@pytest.mark.parametrize(("size", "rectangle"), [(32, (17, 9)), (16, (8, 5)), (8, (4, 2)), (4, (2, 1))])
+@pytest.mark.parametrize(("size", "rectangle"), [(32, (17, 9)), (16, (8, 5)), (8, (4, 2)), (4, (2, 1)), (1, (0, 0))])
 def test_the_published_mask_is_the_quadrant_of_the_authors(size, rectangle):
     mask = Drift(PUBLISHED, 2, "zeros").mask(size, size, torch.empty(0))
     expected = torch.zeros(size, size // 2 + 1)
     expected[: rectangle[0], : rectangle[1]] = 1
     assert torch.equal(mask, expected)
+
+
+@pytest.mark.parametrize("edge", ["soft", "hard"])
+@pytest.mark.parametrize("mask", ["symmetric", "published"])
+def test_a_single_point_has_an_output(edge, mask):
+    x = torch.randn(2, 6, 1, 1, dtype=torch.float64)
+    assert block(edge=edge, mask=mask)(x).isfinite().all()
 
 
 @pytest.mark.parametrize("edge", ["soft", "hard"])

@@ -14,8 +14,7 @@ from driftnet.cli import main
 from driftnet.errors import UsageError
 from driftnet.files import checksum
 from driftnet.models import library
-from driftnet.models.configs import FNO, UNO
-from driftnet.models.library_configs import LibraryFNO, LibraryUNO
+from driftnet.models.configs import FNO, UNO, LibraryFNO, LibraryUNO
 from driftnet.models.operator import build, count_parameters, unit_statistics
 from driftnet.models.saved import load
 from driftnet.train import fit

@@ -9,7 +9,8 @@ from driftnet import registry
 from driftnet.configs import Frame, from_dict, to_dict
 from driftnet.errors import UsageError
 from driftnet.models.backbone import build
-from driftnet.models.configs import Backbone, ScOT, WindowMixer
+from driftnet.models.configs import Backbone, ScOT
+from driftnet.models.mixers.configs import WindowMixer
 from driftnet.models.operator import Normalized, count_parameters, unit_statistics
 
 SMALL = ScOT(backbone=Backbone(2, (8, 16), (2, 3), (1, 0)), mixer=WindowMixer(4, (2, 4)))

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from driftnet.models.configs import ConvolutionMixer, DriftMixer, WindowMixer
 from driftnet.models.mixers import convolution, drift, window
+from driftnet.models.mixers.configs import ConvolutionMixer, DriftMixer, WindowMixer
 from driftnet.models.mixers.place import Place
 
 CHANNELS, HEADS, WINDOW = 6, 2, 4

@@ -131,3 +131,10 @@ def test_an_interval_of_the_task_is_one_of_apebench_to_rounding(name):
     theirs = jax.jit(lambda vorticity: stepper(vorticity))(jax.numpy.asarray(start[0].numpy()))
     ours = solver_of(equation, size, task.interval).trajectory(start, 2)[0, 1]
     assert np.abs(np.asarray(theirs) - ours.numpy()).max() < 1e-12 * ours.abs().max().item()
+
+
+def test_a_force_that_the_grid_does_not_have_is_refused():
+    rest = torch.zeros(1, 1, 32, 32, dtype=torch.float64)
+    solver(32, forcing_mode=15).guard(rest, 0)
+    with pytest.raises(DriftnetError, match=r"equation\.forcing_mode: 16 is not below 16, where the modes of 32 points end"):
+        solver(32, forcing_mode=16).guard(rest, 0)

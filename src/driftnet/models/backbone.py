@@ -11,12 +11,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from driftnet.configs import ONE_STEP
-from driftnet.models.configs import Backbone, ConvolutionMixer, ConvUNet, DriftMixer, DriftNet, ScOT, WindowMixer
+from driftnet.models.configs import Backbone, ConvUNet, DriftNet, ScOT
 from driftnet.models.convolution import Padding, convolution, depthwise, padding_mode
 from driftnet.models.frugal import MLP
 from driftnet.models.grids import require_size
 from driftnet.models.mixers import convolution as convolution_mixer
 from driftnet.models.mixers import drift, gate, window
+from driftnet.models.mixers.configs import ConvolutionMixer, DriftMixer, WindowMixer
 from driftnet.models.mixers.place import Place
 from driftnet.models.norms import norm
 from driftnet.tasks.base import Boundary

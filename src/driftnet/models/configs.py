@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from driftnet.configs import ModelConfig, require
+from driftnet.models.mixers.configs import ConvolutionMixer, DriftMixer, WindowMixer
 
 GROUPS = 8  # Of the Refiner's group norms, as in PDE-Refiner's U-Net.
 
 
-def _require_positive(config: object, *names: str) -> None:
+def _require_positive(group: str, config: object, *names: str) -> None:
     for name in names:
-        require(getattr(config, name) > 0, f"{name}: {getattr(config, name)} is not positive")
+        require(getattr(config, name) > 0, f"{group}{name}: {getattr(config, name)} is not positive")
 
 
 @dataclass(frozen=True)
@@ -36,90 +37,18 @@ class Backbone:
         """Refuse levels that do not line up."""
         levels = len(self.widths)
         require(levels >= 1, "backbone.widths: at least one level is needed")
+        named = levels, len(self.depths), len(self.skips)
         require(
-            len(self.depths) == levels and len(self.skips) == levels,
-            f"backbone: widths, depths and skips name {levels}, {len(self.depths)} and {len(self.skips)} "
-            "levels; they must agree",
+            len(set(named)) == 1, "backbone: widths, depths and skips name {}, {} and {} levels; they must agree".format(*named)
         )
         require(min(self.widths) > 0 and min(self.depths) > 0, "backbone: widths and depths must be positive")
         require(min(self.skips) >= 0, "backbone.skips: a number of blocks cannot be negative")
-        require(self.patch > 0, f"backbone.patch: {self.patch} is not positive")
-        require(self.mlp_ratio > 0, f"backbone.mlp_ratio: {self.mlp_ratio} is not positive")
+        _require_positive("backbone.", self, "patch", "mlp_ratio")
 
     @property
     def divisor(self) -> int:
         """What height and width must be multiples of."""
         return self.patch * 2 ** (len(self.widths) - 1)
-
-
-@dataclass(frozen=True)
-class DriftMixer:
-    """The DRIFT block: low-frequency mixing, a radial gate, and two local branches (paper, section 4)."""
-
-    mask: Literal["symmetric", "published"] = "symmetric"
-    """symmetric: |k| below the cut-off; published: the quadrant [:k_y, :k_x] of positive row frequencies."""
-    edge: Literal["soft", "hard"] = "soft"
-    """soft: a sigmoid edge whose cut-off learns; hard: a step at the initial cut-off, as published."""
-    cutoff: float = 0.5621765
-    """Initial cut-off as a fraction of the Nyquist frequency; sigmoid(0.25) is the authors'."""
-    radius: Literal["signed", "published"] = "signed"
-    """Radius of the gate's bands: of the signed frequency, or of the raw row index."""
-    feature: Literal["amplitude", "energy"] = "amplitude"
-    """What the gate sees of a band: its mean |X|, or its share of the energy."""
-    bands: int = 6
-    """Radial bands of the gate."""
-    gate_width: int = 128
-    """Hidden width of the gate's MLP."""
-    kernel: int = 3
-    """Side of the depth-wise convolution's kernel, odd; the paper's is 3."""
-    gate_start: Literal["even", "low-pass"] = "even"
-    """even: every band starts at 1/2; low-pass: near 1 in the lowest band, near 0 in the highest."""
-    taper: float = 0.0
-    """At evaluation only: share beta of the mean gate that is taken off the outermost band (appendix C)."""
-    mixing: bool = True
-    """false, without low-frequency mixing: W is the identity."""
-    gating: bool = True
-    """false, without radial gating: low modes are W X, high modes are X, at full weight."""
-    depthwise: bool = True
-    """false, without the depth-wise convolution."""
-    pointwise: bool = True
-    """false, without the 1x1 linear map."""
-
-    def __post_init__(self) -> None:
-        """Refuse values outside their range."""
-        require(0 < self.cutoff < 1, f"mixer.cutoff: {self.cutoff} is not between 0 and 1")
-        require(self.bands >= 1, f"mixer.bands: {self.bands} is not positive")
-        require(self.kernel % 2 == 1 and self.kernel > 0, f"mixer.kernel: {self.kernel} is not odd")
-        require(self.gate_width >= 1, f"mixer.gate_width: {self.gate_width} is not positive")
-        require(0 <= self.taper <= 0.5, f"mixer.taper: {self.taper} is not between 0 and 0.5")
-        require(self.gating or self.taper == 0, "mixer.taper: it is a share of the gate, and mixer.gating is false")
-
-
-@dataclass(frozen=True)
-class ConvolutionMixer:
-    """A depth-wise convolution and nothing else: the convolution-only U-Net."""
-
-    kernel: int = 7
-    """Side of the kernel, odd."""
-
-    def __post_init__(self) -> None:
-        """Refuse kernels without a centre."""
-        require(self.kernel % 2 == 1 and self.kernel > 0, f"mixer.kernel: {self.kernel} is not odd")
-
-
-@dataclass(frozen=True)
-class WindowMixer:
-    """Cosine attention within shifted windows (Liu et al. 2022, Swin v2), as in scOT."""
-
-    window: int = 16
-    """Side of a window in tokens; clipped to the grid of its level."""
-    heads: tuple[int, ...] = (3, 6, 12, 24)
-    """Attention heads of every level."""
-
-    def __post_init__(self) -> None:
-        """Refuse windows without a half, and levels without a head."""
-        require(self.window >= 2, f"mixer.window: {self.window} is less than 2")
-        require(min(self.heads, default=0) >= 1, "mixer.heads: every level needs at least one head")
 
 
 @dataclass(frozen=True)
@@ -156,7 +85,7 @@ class FNO(ModelConfig):
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to compute."""
-        _require_positive(self, "width", "modes", "layers", "projection")
+        _require_positive("", self, "width", "modes", "layers", "projection")
 
 
 @dataclass(frozen=True)
@@ -171,7 +100,23 @@ class UNO(ModelConfig):
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to compute."""
-        _require_positive(self, "width", "modes")
+        _require_positive("", self, "width", "modes")
+
+
+@dataclass(frozen=True)
+class LibraryFNO(FNO):
+    """The FNO with the spectral convolutions of the neuraloperator package."""
+
+    builder: ClassVar[str] = "driftnet.models.library:build_fno"
+    needs: ClassVar[str] = "neuralop"
+
+
+@dataclass(frozen=True)
+class LibraryUNO(UNO):
+    """The U-NO with the spectral convolutions of the neuraloperator package."""
+
+    builder: ClassVar[str] = "driftnet.models.library:build_uno"
+    needs: ClassVar[str] = "neuralop"
 
 
 @dataclass(frozen=True)
@@ -188,7 +133,7 @@ class Levels:
     def __post_init__(self) -> None:
         """Refuse levels without channels or blocks."""
         require(len(self.widths) > 0 and min(self.widths) > 0, "levels.widths: at least one positive width is needed")
-        require(self.depth > 0, f"levels.depth: {self.depth} is not positive")
+        _require_positive("levels.", self, "depth")
         require(self.middle >= 0, f"levels.middle: {self.middle} is negative")
 
 
@@ -237,5 +182,5 @@ class ScOT(ModelConfig):
 
 
 ARCHITECTURES: dict[str, type[ModelConfig]] = {
-    kind.__name__: kind for kind in (DriftNet, ConvUNet, ScOT, FNO, UNO, UNet, Refiner)
+    kind.__name__: kind for kind in (DriftNet, ConvUNet, ScOT, FNO, UNO, LibraryFNO, LibraryUNO, UNet, Refiner)
 }

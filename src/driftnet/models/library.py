@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from driftnet.errors import UsageError
 from driftnet.models import fno, uno
-from driftnet.models.library_configs import LibraryFNO, LibraryUNO
+from driftnet.models.configs import LibraryFNO, LibraryUNO
 from driftnet.models.spectral import FourierLayer, SpectralConvolution, resample
 from driftnet.tasks.base import Boundary
 

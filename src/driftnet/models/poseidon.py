@@ -25,8 +25,9 @@ from driftnet.errors import DriftnetError
 from driftnet.files import read_json
 from driftnet.metrics.statistics import Statistics
 from driftnet.models.backbone import INITIAL_SPREAD, MultiScale, build
-from driftnet.models.configs import Backbone, ScOT, WindowMixer
+from driftnet.models.configs import Backbone, ScOT
 from driftnet.models.convolution import Convolution, convolution
+from driftnet.models.mixers.configs import WindowMixer
 from driftnet.models.operator import Normalized, unit_statistics
 from driftnet.models.poseidon_names import our_name
 from driftnet.models.saved import CONFIG, WEIGHTS, mismatch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from driftnet.configs import Frame
-from driftnet.models.configs import FNO, UNO, Backbone, ConvUNet, DriftMixer, DriftNet, Levels, Refiner, ScOT, UNet, WindowMixer
-from driftnet.models.library_configs import LibraryFNO, LibraryUNO
+from driftnet.models.configs import FNO, UNO, Backbone, ConvUNet, DriftNet, Levels, LibraryFNO, LibraryUNO, Refiner, ScOT, UNet
+from driftnet.models.mixers.configs import DriftMixer, WindowMixer
 
 # The authors' configuration T, in our frame and with our reading of the block.
 DRIFT_NET = DriftNet()

@@ -19,13 +19,11 @@ from driftnet.errors import DriftnetError, UsageError, unknown
 from driftnet.files import read_json, write_json
 from driftnet.metrics.statistics import Statistics
 from driftnet.models.configs import ARCHITECTURES
-from driftnet.models.library_configs import LIBRARY
 from driftnet.models.operator import Normalized, build, unit_statistics
 from driftnet.models.tensors import DIGEST, read_tensors, write_tensors
 from driftnet.tasks.base import Task
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
-KINDS = ARCHITECTURES | LIBRARY
 
 
 def save_model(folder: Path, model: Normalized, config: ModelConfig, task: Task) -> None:
@@ -96,10 +94,10 @@ def describe(folder: Path) -> tuple[Any, ModelConfig]:
         name, options, task = values["architecture"], values["options"], values["task"]
     except KeyError as error:
         raise DriftnetError(f"{folder / CONFIG} has no {error}") from error
-    if name not in KINDS:
-        raise unknown("architecture", name, KINDS)
+    if name not in ARCHITECTURES:
+        raise unknown("architecture", name, ARCHITECTURES)
     found = registry.task(task) if isinstance(task, str) else from_dict(Task, task)
-    return found, from_dict(KINDS[name], options)
+    return found, from_dict(ARCHITECTURES[name], options)
 
 
 def require_lead_times(run: Path) -> None:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
+from driftnet.errors import DriftnetError
 from driftnet.pdes.grid import Grid, along_x, to_field, to_spectrum
 from driftnet.pdes.integrators import SCHEMES
 from driftnet.pdes.solver import Solver, refuse_large_courant
@@ -32,7 +33,7 @@ class KolmogorovSolver(Solver[Tensor]):
         # Of a vorticity spectrum: u, v, dw/dx, dw/dy.
         factors = (ky * inverse, -kx * inverse, kx.expand_as(inverse), ky.expand_as(inverse))
         self.derivatives = along_x(1j * torch.stack([factor * self.resolved for factor in factors]))
-        self.force_hat = self._force(equation)
+        self.mode, self.force_hat = equation.forcing_mode, self._force(equation)
 
     def _force(self, equation: KolmogorovFlow) -> Complex[Tensor, "x half_y"]:
         """-k A cos(k y), the curl (with its sign) of a force A sin(k y) along x."""
@@ -64,6 +65,9 @@ class KolmogorovSolver(Solver[Tensor]):
         return to_field(self.derivatives[which, :, : self.columns] * state[..., : self.columns], self.grid.size)
 
     def guard(self, fields: Float[Tensor, "b c x y"], index: int) -> None:
-        """Refuse a flow that is too fast for the time step."""
+        """Refuse a flow that is too fast for the time step, and a force that the grid does not have."""
+        if self.mode >= self.grid.size / 2:
+            end = f"{self.grid.size / 2:.4g}, where the modes of {self.grid.size} points end"
+            raise DriftnetError(f"equation.forcing_mode: {self.mode} is not below {end}")
         velocity = self._derived(to_spectrum(fields), slice(2))
         refuse_large_courant(velocity.abs().amax().item(), self.dt, self.substeps, self.grid, index)

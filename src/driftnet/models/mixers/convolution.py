@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from driftnet.models.configs import ConvolutionMixer
 from driftnet.models.convolution import Padding, depthwise
+from driftnet.models.mixers.configs import ConvolutionMixer
 from driftnet.models.mixers.place import FINEST, Place
 
 

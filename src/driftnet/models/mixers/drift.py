@@ -17,9 +17,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from driftnet.models.configs import DriftMixer
 from driftnet.models.convolution import Padding, depthwise
 from driftnet.models.fourier import Field, Spectrum, analysis, apply, full_precision, synthesis
+from driftnet.models.mixers.configs import DriftMixer
 from driftnet.models.mixers.gate import RadialGate
 from driftnet.models.mixers.masks import HardMask, SoftMask
 from driftnet.models.mixers.place import FINEST, Place

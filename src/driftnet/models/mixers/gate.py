@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from driftnet.models.configs import DriftMixer
 from driftnet.models.constants import constant
 from driftnet.models.fourier import Spectrum
 from driftnet.models.frugal import Amplitude, call
+from driftnet.models.mixers.configs import DriftMixer
 from driftnet.models.mixers.rings import Rings, membership, pooling
 
 LOW_PASS_START = 3.0  # Logit of the gate in the lowest band where it starts as a low-pass; minus that in the highest.

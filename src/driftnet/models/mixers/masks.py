@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from driftnet.models.configs import DriftMixer
 from driftnet.models.constants import constant
+from driftnet.models.mixers.configs import DriftMixer
 from driftnet.models.mixers.rings import Rings, membership
 
 EDGE = 0.5  # Width of the soft mask's edge, in modes: nearly a step, yet its cut-off has a gradient everywhere.
@@ -90,7 +90,9 @@ class LowModes(NamedTuple):
 
 
 def rectangles(low: LowModes) -> list[Region]:
-    """The low modes; negative row frequencies stand at the end of an FFT."""
+    """The low modes, none on a grid that is too small; negative row frequencies stand at the end of an FFT."""
+    if not (low.rows and low.columns):
+        return []
     negative = [slice(low.height - low.rows + 1, low.height)] if low.signed and low.rows > 1 else []
     return [(each, slice(low.columns)) for each in (slice(low.rows), *negative)]
 

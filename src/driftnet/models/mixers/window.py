@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from driftnet.models.configs import WindowMixer
 from driftnet.models.convolution import Padding
+from driftnet.models.mixers.configs import WindowMixer
 from driftnet.models.mixers.place import FINEST, Place
 
 INITIAL_SCALE, LARGEST_SCALE = 10.0, 100.0  # Of the cosine before the softmax; Swin v2.
