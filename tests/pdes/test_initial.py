@@ -86,15 +86,13 @@ def test_the_concentration_of_allen_cahn_has_the_published_mean_and_spread():
     assert spread_agrees(states, numbers.mean[0], numbers.std[0])
 
 
-def test_the_speed_of_the_medium_has_the_published_mean_and_a_spread_that_is_larger_by_three_per_cent():
+def test_the_speed_of_the_medium_has_the_published_mean_and_spread():
     generators = [trajectory_generator(11, index) for index in range(2000)]
-    speed, numbers = gaussian_pulses(GaussianPulses(), generators, 48)[:, 1], registry.task("Wave-Gauss").normalization
+    speed, numbers = gaussian_pulses(GaussianPulses(), generators, 64)[:, 1], registry.task("Wave-Gauss").normalization
     mean, std = numbers.static_mean[0], numbers.static_std[0]
     assert agrees(speed.mean((1, 2)), mean)
-    # The recipe is inferred: its spread is 618, the published one 601.5, and both cannot be had by chance.
-    assert spread_agrees(speed, mean, 618)
-    assert not spread_agrees(speed, mean, std)
-    assert speed.std().item() == pytest.approx(std, rel=0.04)
+    assert spread_agrees(speed, mean, std)
+    assert speed.std().item() == pytest.approx(std, rel=0.02)
 
 
 def test_the_waves_have_the_published_mean_and_spread():

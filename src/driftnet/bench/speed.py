@@ -155,9 +155,9 @@ def _notes(options: BenchSpeedOptions) -> str:
     return (
         f"{size} points, 2 channels in and out, single precision, on {options.device}; allocator fixed. Networks take turns\n"
         f"within a process; medians of {options.repeats} calls, spread: half the interquartile range. step: forward,\n"
-        "backward, clipping, AdamW. peak MB: of a training step, alone in a process. ratio: to 'published, naive',\n"
-        "the authors' network written plainly: how many times faster, or what share of its memory. published: the same\n"
-        "numbers; ours: our reading of them. differ by: from the naive mixer with the same weights, of the largest value.\n"
-        "exponent: of forward time in pixels, batch 1.\n"
+        "backward, clipping, AdamW. peak MB: of a training step, on a CPU alone in a process. ratio: to 'published,\n"
+        "naive', the authors' network written plainly: how many times faster, or what share of its memory. published:\n"
+        "the same numbers; ours: our reading of them. differ by: from the naive mixer with the same weights, of the\n"
+        "largest value. exponent: of forward time in pixels, batch 1.\n"
         f"{machine()['machine']}, {machine()['cores']} cores, torch {versions()['torch']}"
     )

@@ -48,7 +48,7 @@ class GaussianPulses(Initial):
     """Range of their heights."""
     speed: tuple[float, float] = (1500.0, 2500.0)
     """Range of the speed c0 far from the inclusions, in m/s."""
-    heights: tuple[float, float] = (1000.0, 2500.0)
+    heights: tuple[float, float] = (1400.0, 2100.0)
     """Range of what the inclusions add to it; inferred from the published mean and spread."""
     inclusions: tuple[float, float] = (1 / 12, 1 / 6)
     """Range of their standard deviations."""
