@@ -13,7 +13,7 @@ from driftnet.configs import require
 class BenchDataOptions:
     """Options of `driftnet bench data`."""
 
-    size: int = 500
+    size: int = 1000
     """MB of the temporary file."""
     folder: Path | None = None
     """Where to make it, on the disk to be measured; the system's temporary folder where not given."""
