@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from driftnet.report.paper import PUBLISHED, published
-from driftnet.reproduce.claims import judge, sentence
+from driftnet.reproduce.claims import comparisons, judge, sentence
 from driftnet.reproduce.measures import Cell, ratio, text
 from driftnet.reproduce.recipes import Claim, Experiment, Grid, Row
 from driftnet.reproduce.store import Store
@@ -24,6 +24,17 @@ def timed(*devices: str) -> Results:
         found = {"rollout_seconds": seconds, "provenance": {"device": device, "workers": 2}}
         made.cells[Place("NS-PwC", "ours", row, Grid())] = Cell((found,), 1)
     return made
+
+
+def test_a_line_counts_what_it_cannot_spell_out_and_a_table_spells_it_out():
+    claim = Claim("lower", "lower", "DRIFT-Net", ("scOT", "FNO", "scOT"))
+    found = results({"DRIFT-Net": [0.2], "scOT": [0.1], "FNO": [0.4]})
+    assert sentence(claim, found) == "Lower. Ours frame: of 3 comparisons **seen** 1, **not seen** 2; in 2 the reverse holds."
+    assert [row[3] for row in comparisons(claim, found)] == ["not seen", "seen", "not seen"]
+    assert "the reverse holds" in comparisons(claim, found)[0][4]
+    few = Claim("lower", "lower", "DRIFT-Net", ("scOT", "FNO"))
+    assert "**seen** NS-PwC, DRIFT-Net against FNO" in sentence(few, found)
+    assert comparisons(few, found) == []
 
 
 def test_seconds_of_two_machines_are_not_compared():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -15,6 +16,7 @@ from driftnet.reproduce.recipes import Claim, Grid
 from driftnet.reproduce.tables import Results, grid_name
 
 FLAT = 1.05  # The paper's own errors differ by 0.2 %; five hundredths are within what a seed changes.
+FEW = 2  # Verdicts that a line can spell out; it counts more of them.
 SEEDS = 2  # Below it nothing is known of the spread between seeds.
 
 Outcome = Literal["seen", "not seen", "not testable here"]
@@ -27,6 +29,8 @@ class Verdict:
     outcome: Outcome
     where: str
     detail: str
+    reverse: bool = False
+    """Whether the opposite of the claim was seen."""
 
 
 def judge(claim: Claim, results: Results) -> Iterator[tuple[str, list[Verdict]]]:
@@ -40,13 +44,39 @@ def judge(claim: Claim, results: Results) -> Iterator[tuple[str, list[Verdict]]]
 
 def sentence(claim: Claim, results: Results) -> str:
     """One line on a claim, frame by frame."""
-    said = []
-    for frame, verdicts in judge(claim, results):
-        parts = []
-        for outcome, group in groupby(sorted(verdicts, key=lambda each: ORDER.index(each.outcome)), lambda each: each.outcome):
-            parts.append(f"**{outcome}** {'; '.join(f'{each.where} ({each.detail})' for each in group)}")
-        said.append(f"{f'{frame.capitalize()} frame: ' if frame else ''}{'. '.join(parts)}")
-    return f"{claim.says[0].upper()}{claim.says[1:]}. {'. '.join(said)}."
+    said = [f"{f'{frame.capitalize()} frame: ' if frame else ''}{_said(verdicts)}" for frame, verdicts in judge(claim, results)]
+    return f"{_capital(claim.says)}. {'. '.join(said)}."
+
+
+def comparisons(claim: Claim, results: Results) -> list[list[str]]:
+    """What a line only counts: claim, frame, what was compared, outcome, by how much."""
+    return [
+        [_capital(claim.says), frame, each.where, each.outcome, _detail(each)]
+        for frame, verdicts in judge(claim, results)
+        if len(verdicts) > FEW
+        for each in verdicts
+    ]
+
+
+def _said(verdicts: list[Verdict]) -> str:
+    if len(verdicts) > FEW:
+        counts = Counter(each.outcome for each in verdicts)
+        counted = ", ".join(f"**{outcome}** {counts[outcome]}" for outcome in ORDER if counts[outcome])
+        reverse = sum(each.reverse for each in verdicts)
+        return f"of {len(verdicts)} comparisons {counted}{f'; in {reverse} the reverse holds' if reverse else ''}"
+    ordered = sorted(verdicts, key=lambda each: ORDER.index(each.outcome))
+    return ". ".join(
+        f"**{outcome}** {'; '.join(f'{each.where} ({_detail(each)})' for each in group)}"
+        for outcome, group in groupby(ordered, lambda each: each.outcome)
+    )
+
+
+def _detail(verdict: Verdict) -> str:
+    return f"{verdict.detail}{'; the reverse holds' if verdict.reverse else ''}"
+
+
+def _capital(says: str) -> str:
+    return f"{says[0].upper()}{says[1:]}"
 
 
 def _lower(claim: Claim, results: Results, task: str, frame: str) -> Iterator[Verdict]:
@@ -81,7 +111,7 @@ def compare(results: Results, task: str, frame: str, rows: tuple[str, str], meas
     detail = f"{_change(middle)}, {spread}{_printed(results, task, rows, measure)}"
     if high < 1:
         return Verdict("seen", where, detail)
-    return Verdict("not seen", where, f"{detail}{'; the reverse holds' if low > 1 else ''}")
+    return Verdict("not seen", where, detail, reverse=bool(low > 1))
 
 
 def _untestable(mine: Cell, other: Cell, measure: str) -> str:

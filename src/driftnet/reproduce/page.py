@@ -8,7 +8,7 @@ from pathlib import Path
 
 from driftnet.files import write_text
 from driftnet.reproduce import figures, tables
-from driftnet.reproduce.claims import sentence
+from driftnet.reproduce.claims import comparisons, sentence
 from driftnet.reproduce.measures import MEASURES
 from driftnet.reproduce.parts import expand
 from driftnet.reproduce.provenance import place
@@ -16,6 +16,7 @@ from driftnet.reproduce.recipes import Cookbook, Experiment
 from driftnet.reproduce.store import Result, Store
 from driftnet.reproduce.tables import Results
 
+COMPARISON = ["claim", "frame", "compared", "outcome", "by"]
 HOW_TO_READ = """\
 Errors are relative L1 in closed loop at T*, in physical units, per quantity and then averaged, in per cent, mean over the
 test trajectories. In brackets: the 95 % interval from resampling seeds and trajectories. "paper": the figure that the
@@ -104,7 +105,14 @@ def _section(results: Results, store: Store, path: Path) -> str:
             lines.append(f"![{experiment.title}: {name}]({_relative(_figure(store, experiment, name), path)})")
     if experiment.claims:
         lines += ["What the paper says:", "\n".join(f"- {sentence(claim, results)}" for claim in experiment.claims)]
+        counted = [row for claim in experiment.claims for row in comparisons(claim, results)]
+        lines += _folded("Every comparison", [COMPARISON, *counted]) if counted else []
     return "\n\n".join(lines)
+
+
+def _folded(title: str, rows: list[list[str]]) -> list[str]:
+    """A long table behind a line that opens it, as GitHub and browsers do."""
+    return [f"<details><summary>{title}</summary>", tables.markdown(rows), "</details>"]
 
 
 def _tables(results: Results, frame: str) -> list[str]:
