@@ -152,12 +152,36 @@ def test_kinds_of_parts_can_be_run_alone(tmp_path, capsys):
     assert capsys.readouterr().err == "driftnet: all: nothing of costs in it\n"
 
 
-def test_a_copy_without_history_is_told_its_commit(monkeypatch):
+def test_a_copy_without_history_is_told_its_commit(monkeypatch, tmp_path):
     monkeypatch.setenv("DRIFTNET_COMMIT", "0123456789ab")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess((), 128, "", ""))
+    package = tmp_path / "package"
+    package.mkdir()
+    assert commit(package) == "0123456789ab"
+
+
+def test_the_commit_is_that_of_the_code_and_says_where_the_code_was_changed(tmp_path):
+    outer, package = tmp_path / "outer", tmp_path / "package"
+    for folder in (outer, package):
+        (folder / "code").mkdir(parents=True)
+        git(folder, "init", "-q")
+        git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    (package / "code" / "a.py").write_text("1\n")
+    (package / "result").write_text("1\n")
+    git(package, "add", ".")
+    git(package, "commit", "-q", "-m", "second")
+    (package / "result").write_text("2\n")
+    head = git(package, "rev-parse", "--short=12", "HEAD")
+    assert commit(package / "code") == head
+    (package / "code" / "a.py").write_text("2\n")
     commit.cache_clear()
-    assert commit() == "0123456789ab"
-    commit.cache_clear()
+    assert commit(package / "code") == f"{head}-dirty"
+    (outer / "code" / "a.py").write_text("not tracked there\n")
+    assert commit(outer / "code") == "not known"
+
+
+def git(folder, *command):
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    return subprocess.run(("git", *who, *command), cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_results_say_where_they_come_from(done):

@@ -10,19 +10,28 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+HEAD, TRACKED, CHANGED = ("rev-parse", "--short=12", "HEAD"), ("ls-files", "--", "."), ("status", "--porcelain", "--", ".")
 COMMIT = "DRIFTNET_COMMIT"  # The environment variable that names the commit of a copy without its history.
 
 
 @cache
-def commit() -> str:
-    """The commit of the code, '-dirty' where it was changed since; 'not known' outside a checkout that nobody named."""
-    command = ("git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty")
+def commit(package: Path = Path(__file__).parents[1]) -> str:
+    """The commit of the code, '-dirty' where that was changed since; 'not known' outside a checkout that nobody named.
+
+    Results, which a suite writes as it goes, are in the checkout, too: they do not count as a change.
+    """
     named = os.environ.get(COMMIT, "not known")
     try:
-        answer = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    except OSError:
+        head, tracked, changed = (_git(package, *command) for command in (HEAD, TRACKED, CHANGED))
+    except (OSError, subprocess.CalledProcessError):
         return named
-    return answer.stdout.strip() if answer.returncode == 0 else named
+    if not tracked:
+        return named  # Installed somewhere inside a checkout of something else.
+    return f"{head}{'-dirty' if changed else ''}"
+
+
+def _git(folder: Path, *command: str) -> str:
+    return subprocess.run(("git", *command), cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def provenance(device: str, workers: int, seconds: float) -> dict[str, Any]:
