@@ -93,6 +93,12 @@ def test_the_speed_of_the_medium_has_the_published_mean_and_spread():
     assert agrees(speed.mean((1, 2)), mean)
     assert spread_agrees(speed, mean, std)
     assert speed.std().item() == pytest.approx(std, rel=0.02)
+    wider = gaussian_pulses(
+        GaussianPulses(heights=(1000.0, 2500.0)), [trajectory_generator(11, index) for index in range(2000)], 64
+    )[:, 1]
+    assert agrees(wider.mean((1, 2)), mean)
+    assert spread_agrees(wider, mean, 620)
+    assert not spread_agrees(wider, mean, std)
 
 
 def test_the_waves_have_the_published_mean_and_spread():

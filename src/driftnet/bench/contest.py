@@ -42,6 +42,7 @@ def race(case: dict[str, Any]) -> dict[str, Any]:
         if start is not None and case["training"]:
             steps[name]()
             found[name]["peak"] = torch.cuda.max_memory_allocated(device) - start
+    for name in found:
         found[name]["apart"] = _apart(name, outputs)
     forward = {name: _forward(network, x) for name, network in networks.items()}
     for what, works in {"forward": forward, "step": steps}.items():
